@@ -27,6 +27,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   linphonec:linphone-cli:calls_by_SIP_from_linphone \
   /usr/sbin/nats-server:nats-server:the_bus_between_hosts \
   openssl:openssl:keys_of_directories \
+  sqlite3:sqlite3:backups_of_records \
   prometheus:prometheus:what_a_Prometheus_reads \
   kubectl:kubernetes-client:the_deployment_for_Kubernetes \
   systemd-analyze:systemd:units_and_PoPs_as_services \

@@ -49,7 +49,7 @@ def test_commands_and_their_paths_exist(page: Path) -> None:
 
 def check(command: list[str]) -> None:
     """The command is one of ours and its options are right, or it is a foreign one."""
-    name = re.sub(r"^(\.venv|/opt/voicepipe)/bin/", "", command[0])
+    name = re.sub(r"^(\.venv|/opt/voicepipe(-[\d.]+)?)/bin/", "", command[0])
     if name == "make":
         would_make(*command[1:])
     elif name == "voicepipe":

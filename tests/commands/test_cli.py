@@ -27,6 +27,8 @@ from voicepipe.engines.llm import local_servers
 from voicepipe.engines.llm.local_servers import LocalServer
 from voicepipe.observe import traces
 
+ALL_SCRIPTED = '[engines]\nvad = "scripted"\nasr = "scripted"\nllm = "scripted"\ntts = "scripted"\n'
+
 
 def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
     """Exit status, standard output and standard error of one command."""
@@ -111,6 +113,30 @@ def test_check_tells_the_kinds_apart(capsys: pytest.CaptureFixture[str]) -> None
     status, out, _ = said(capsys, "check", *files)
     assert out.splitlines() == [f"{file}: ok ({kind})" for file, kind in zip(files, kinds, strict=True)]
     assert status == 0
+
+
+def test_check_reads_what_a_pop_is_started_with_as_a_whole(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By itself each of the two files warns of what the other one sets."""
+    (shared := tmp_path / "my.toml").write_text(
+        ALL_SCRIPTED + "[[tenants]]\nname = 'a'\nkey_env = 'VOICEPIPE_TEST_A'\n"
+    )
+    (tmp_path / "pops").mkdir()
+    (pop := tmp_path / "pops" / "fra1.toml").write_text("[http]\nhost = '0.0.0.0'\n")
+    monkeypatch.setenv("VOICEPIPE_TEST_A", "secret")
+    files = ("--config", str(shared), "--pop", str(pop))
+    assert said(capsys, "check", "--strict", *files) == (0, f"{shared} with {pop}: ok (a whole PoP)\n", "")
+    status, out, _ = said(capsys, "check", "--strict", str(shared), str(pop))
+    assert status == 1 and "lets other machines call" in out
+    monkeypatch.delenv("VOICEPIPE_TEST_A")
+    status, out, _ = said(capsys, "check", "--strict", *files)
+    assert status == 1 and f"{shared} with {pop}: warning: tenants[0].key_env: " in out
+    assert said(capsys, "check", *files)[0] == 0
+    pop.write_text("[http]\nhost = 0\n")
+    status, out, _ = said(capsys, "check", *files)
+    assert status == 2 and str(pop) in out
+    assert said(capsys, "check")[0] == 2
 
 
 def test_check_says_who_answers_for_an_agent_without_intents(

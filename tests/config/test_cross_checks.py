@@ -65,3 +65,11 @@ def test_times_that_contradict_each_other(write: Any, text: str, said: str) -> N
 )
 def test_tables_that_need_each_other(write: Any, text: str, said: str) -> None:
     assert problem(write(text)).startswith(said)
+
+
+def test_a_tenant_with_two_keys_is_one_tenant(write: Any) -> None:
+    """While its key is replaced: phone calls need no route that says whose they are, and nobody shares the PoP."""
+    both = TENANTS.replace('"b"', '"a"')
+    loaded = config.load(write(both + "[sip]\nport = 5060\n"))
+    assert [tenant.name for tenant in loaded.tenants] == ["a", "a"] and not loaded.is_shared
+    assert config.load(write(TENANTS)).is_shared

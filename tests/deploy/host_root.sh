@@ -18,16 +18,19 @@ bound() {
   mount -o remount,bind,ro "$2"
 }
 bound "$3" "$root/opt/python"
-bound "$4" "$root/opt/voicepipe/site-packages"
-bound "$2" "$root/opt/voicepipe/checkout"
 bound "$5" "$root/opt/models"
-mkdir -p "$root/opt/voicepipe/bin"
-cat >"$root/opt/voicepipe/bin/voicepipe" <<'SH'
+for version in 0.1.0 0.2.0; do  # The same program twice; which one a process is, its environment says.
+  folder=/opt/voicepipe-$version
+  bound "$4" "$root$folder/site-packages"
+  bound "$2" "$root$folder/checkout"
+  mkdir -p "$root$folder/bin"
+  cat >"$root$folder/bin/voicepipe" <<SH
 #!/bin/sh
-export LD_LIBRARY_PATH=/opt/python/lib PYTHONPATH=/opt/voicepipe/checkout:/opt/voicepipe/site-packages
-exec /opt/python/bin/python3 -sB -m voicepipe "$@"
+export LD_LIBRARY_PATH=/opt/python/lib PYTHONPATH=$folder/checkout:$folder/site-packages
+exec /opt/python/bin/python3 -sB -m voicepipe "\$@"
 SH
-chmod 755 "$root/opt/voicepipe/bin/voicepipe"
+  chmod 755 "$root$folder/bin/voicepipe"
+done
 mkdir -p "$root/var/cache/voicepipe"
 ln -s /opt/models "$root/var/cache/voicepipe/models"
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.directory.reports import report
-from voicepipe.directory.fleet_view import FEWEST, FORGOTTEN_S, KNOWN_S, LEASE_S, PENDING_S, FleetView
+from voicepipe.directory.fleet_view import FEWEST, FORGOTTEN_S, KNOWN_S, LEASE_S, PENDING_S, SETTLES_S, FleetView
 
 
 def names(view: FleetView, now: float) -> list[str]:
@@ -139,6 +139,30 @@ def test_whoever_knows_that_the_bus_is_lost_goes_on_with_what_was_heard_last() -
     now = 109.0 + LEASE_S
     assert view.alive(now) == []
     assert [(seen.pop, seen.silent) for seen in view.alive(now, deaf=True)] == [("fra", True)]
+
+
+def test_a_bus_that_is_lost_for_long_takes_no_pop_away_but_those_that_had_died_before() -> None:
+    view = FleetView()
+    hears(view, "lhr", until=4)
+    hears(view, "fra", "iad", until=20)
+    later = 119.0 + 30 * KNOWN_S
+    assert view.alive(later) == []
+    assert [seen.pop for seen in view.alive(later, deaf=True)] == ["fra", "iad"]
+
+
+def test_once_reports_come_again_there_is_time_for_all_of_them() -> None:
+    view = FleetView()
+    hears(view, "fra", "iad", until=20)
+    found = 119.0 + 10 * KNOWN_S
+    view.heard("fra", report(620), found)
+    assert [(seen.pop, seen.silent) for seen in view.alive(found + 1)] == [("fra", False), ("iad", True)]
+    assert [seen.pop for seen in view.alive(found + SETTLES_S)] == ["fra"]
+
+
+def test_a_directory_that_has_just_begun_takes_nobody_for_alive_who_is_not() -> None:
+    view = FleetView()
+    view.heard("fra", report(), 100.0)
+    assert view.alive(101.0) and view.alive(100.0 + LEASE_S) == []
 
 
 steps = st.lists(st.tuples(st.sampled_from(["fra", "iad"]), st.integers(1, 3), st.integers(0, 30), st.floats(0, 3)))

@@ -86,6 +86,15 @@ def test_a_pop_whose_places_are_promised_is_no_candidate() -> None:
         chosen([seen("fra", slots=4, calls=1, pending=3)])
 
 
+def test_who_was_full_and_fell_silent_is_asked_rather_than_nobody() -> None:
+    full = seen("fra", status="full", calls=36, silent=True)
+    busy = seen("iad", place=VIRGINIA, slots=4, pending=9, silent=True)
+    assert order(chosen([full, busy])) == ["fra", "iad"]
+    assert order(chosen([full, busy, seen("nrt", place=TOKYO, silent=True)])) == ["nrt"]
+    with pytest.raises(NoPop, match="room"):
+        chosen([seen("fra", status="draining", silent=True), seen("iad", slots=4, pending=4)])
+
+
 def test_a_call_that_may_not_leave_its_zone_is_refused_rather_than_placed_elsewhere() -> None:
     assert order(chosen(ALL, zone="us")) == ["iad"]
     with pytest.raises(NoPop, match="'eu'"):
@@ -185,10 +194,14 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
 
 @given(pops(), st.sampled_from(["", "eu"]), st.integers(0, 99))
 def test_whatever_is_known_the_choice_keeps_every_promise(known: list[SeenPop], zone: str, seed: int) -> None:
-    def able(one: SeenPop) -> bool:
-        has_room = one.condition.calls + one.pending < one.condition.slots
-        return has_room and one.condition.status in ("ok", "late") and zone in ("", one.condition.zone)
+    def has_room(one: SeenPop) -> bool:
+        free = one.condition.calls + one.pending < one.condition.slots
+        return free and one.condition.status in ("ok", "late") and zone in ("", one.condition.zone)
 
+    def may_have_room(one: SeenPop) -> bool:
+        return one.silent and one.condition.status != "draining" and zone in ("", one.condition.zone)
+
+    able = has_room if any(map(has_room, known)) else may_have_room
     in_zone = [one for one in known if zone in ("", one.condition.zone)]
     zone_gone = all(one.silent for one in in_zone) and not all(one.silent for one in known)
     try:

@@ -21,11 +21,13 @@ from tests.fleet import faults, namespaces
 from tests.fleet.checker import Bounds
 from tests.fleet.crowd import crowded
 from tests.fleet.learning import distances_learned
+from tests.fleet.losses import bus_lost_for_long, most_nats_killed, region_killed
 from tests.fleet.network import Loopback, Network
 from tests.fleet.pushes import pushed
 from tests.fleet.rig import Plan, Rig, running
 from tests.fleet.scale import Outcome, Scale
 from tests.fleet.strangers import strangers
+from tests.fleet.upgrades import keys_replaced, upgraded
 from voicepipe.base.figures import keep
 
 POPS = {"fra": "eu", "lhr": "eu", "par": "eu", "iad": "us", "ord": "us", "sfo": "us", "nrt": "ap", "sin": "ap",
@@ -44,6 +46,7 @@ LONG = Scale(
     up_s=120.0,
 )
 CROWD, RUNS, MOST = 100, 5, 3.0
+BUS_LOST_S = 90.0
 FAULTS: dict[str, Callable[[Rig, Scale], Awaitable[Outcome]]] = {
     "calm-sip": partial(faults.undisturbed, kind="sip"),
     "kill": faults.pops_killed,
@@ -57,7 +60,10 @@ FAULTS: dict[str, Callable[[Rig, Scale], Awaitable[Outcome]]] = {
     "directory-telnyx": partial(faults.directory_killed, kind="telnyx"),
     "nats": faults.nats_killed,
     "bus": faults.bus_killed,
+    "quorum": most_nats_killed,
+    "bus-long": partial(bus_lost_for_long, lost_s=BUS_LOST_S),
     "cut": faults.region_cut_off,
+    "region": region_killed,
     "pause": faults.pop_paused,
     "clock": faults.clocks_wrong,
     "crowd": partial(crowded, crowd=CROWD, runs=RUNS, most=MOST),
@@ -65,6 +71,8 @@ FAULTS: dict[str, Callable[[Rig, Scale], Awaitable[Outcome]]] = {
     "zone": faults.zone_dead,
     "push": pushed,
     "learned": distances_learned,
+    "upgrade": upgraded,
+    "keys": keys_replaced,
 }
 
 
@@ -146,7 +154,7 @@ def parser() -> argparse.ArgumentParser:
     cli.add_argument("faults", nargs="*", metavar="FAULT", help=f"of {', '.join(FAULTS)}; all if none is named")
     cli.add_argument("--set-ups", type=int, default=LONG.set_ups, metavar="N",
                      help="while PoPs are killed (default %(default)s)")  # fmt: skip
-    cli.add_argument("--seconds", type=float, default=1800.0, metavar="S",
+    cli.add_argument("--seconds", type=float, default=3600.0, metavar="S",
                      help="begin no fault after this (default %(default)g)")  # fmt: skip
     cli.add_argument("--loopback", action="store_true", help="without network namespaces, also where they are allowed")
     cli.add_argument("--json", type=Path, metavar="FILE", help="write what was seen there, too")

@@ -37,7 +37,7 @@ class Order(Struct, kw_only=True):
     """Their URLs by their names, in the order in which they are asked."""
     spread: bool = False
     """Each call begins with another directory."""
-    kind: Literal["websocket", "sip", "twilio", "telnyx"] = "websocket"
+    kind: Literal["websocket", "relayed", "sip", "twilio", "telnyx"] = "websocket"
     """By which they call."""
     pops: dict[str, str] = field(default_factory=dict)
     """By telephone: the name of the PoP at each address."""
@@ -211,6 +211,43 @@ class ProgramCaller(Caller[ClientConnection]):
         except websockets.ConnectionClosed:
             call.ended = call.ended or time.monotonic()
             call.end = call.end or LOST
+
+
+class RelayedCaller(ProgramCaller):
+    """By a WebSocket to the directory itself, as stock SDKs call: it is relayed, and the caller never learns where to.
+    The directories are addresses of one name."""
+
+    elsewhere = (503,)
+    _line: ClientConnection | None = None
+
+    async def _set_up(self) -> ClientConnection | None:
+        placement = await self._ask()
+        if self._line:
+            self.call.began = placement.answered
+        else:
+            nobody = f"no directory lets it in ({placement.status} {placement.code})"
+            self.call.end = REFUSED if placement.status == 503 else nobody
+        return self._line
+
+    async def _asked(self, placement: Placement) -> None:
+        url = self._order.directories[placement.directory].replace("http", "ws", 1)
+        headers = {"Authorization": f"Bearer {self._order.key}"}
+        try:
+            async with asyncio.timeout(self._order.patience_s):
+                self._line = await websockets.connect(
+                    f"{url}/v1/realtime", additional_headers=headers, proxy=None, ping_interval=None,
+                    open_timeout=None, compression=None, close_timeout=2,
+                )  # fmt: skip
+                await self._line.recv()  # session.created
+            placement.status = 200
+        except websockets.InvalidStatus as error:
+            placement.status, placement.code = error.response.status_code, _code(error.response.body)
+            placement.retry_after = error.response.headers.get("retry-after", "")
+        except (OSError, TimeoutError, websockets.WebSocketException, EOFError) as error:
+            placement.code = type(error).__name__
+            if self._line:
+                _drop(self._line)
+                self._line = None
 
 
 def _code(body: bytes | bytearray) -> str:

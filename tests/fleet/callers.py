@@ -16,7 +16,7 @@ import httpx
 import msgspec
 import uvloop
 
-from tests.fleet.caller import Caller, Order, ProgramCaller
+from tests.fleet.caller import Caller, Order, ProgramCaller, RelayedCaller
 from tests.fleet.network import API_PORT
 from tests.fleet.phone_caller import PhoneCaller
 from tests.fleet.telnyx_caller import TelnyxCaller
@@ -33,6 +33,7 @@ class Callers:
         self._client = client
         self._kinds: dict[str, Callable[..., Caller[Any]]] = {
             "websocket": ProgramCaller,
+            "relayed": RelayedCaller,
             "sip": PhoneCaller,
             "twilio": TwilioCaller,
             "telnyx": partial(TelnyxCaller, telnyx),
@@ -55,10 +56,10 @@ class Callers:
         lots = random.Random(f"{order.seed} {order.name}")
         at = time.monotonic()
         for number in range(order.count):
+            at += lots.expovariate(order.per_second) if order.per_second else 0.0
             await asyncio.sleep(max(0.0, at - time.monotonic()))
             caller = self._kinds[order.kind](order, number, self._client, self._hang_up[order.name])
             tasks.create_task(_told(caller, out))
-            at += lots.expovariate(order.per_second) if order.per_second else 0.0
 
 
 async def _told(caller: Caller[Any], out: TextIO) -> None:

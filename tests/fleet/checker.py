@@ -82,8 +82,8 @@ def _over_capacity(history: History, bounds: Bounds) -> Iterator[str]:
 
 def _lost(history: History, bounds: Bounds) -> Iterator[str]:
     for call in history.calls:
-        if call.began and call.end != HUNG_UP and not (call.end == LOST and _excused(history, call)):
-            yield f"call {call.number}: {call.end} at {call.pop} after {call.ended - call.began:.1f} s"
+        if call.began and call.end != HUNG_UP and not (call.pop and call.end == LOST and _excused(history, call)):
+            yield f"call {call.number}: {call.end} at {call.pop or 'a relay'} after {call.ended - call.began:.1f} s"
 
 
 def _excused(history: History, call: Call) -> bool:

@@ -49,7 +49,7 @@ class Call(Struct):
     """Which the call may not leave; empty: it may go anywhere."""
     placements: list[Placement] = field(default_factory=list)
     pop: str = ""
-    """That answered."""
+    """That answered; empty: one that a directory relays the call to."""
     began: float = 0.0
     """Its first event came; 0: it never did."""
     ended: float = 0.0

@@ -1,9 +1,12 @@
 """A fleet of processes: PoPs, a directory, a NATS server and callers in each region."""
 
 import asyncio
+import os
+import re
 import signal
 import sys
 import time
+from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -26,6 +29,7 @@ from tests.fleet.processes import Process, wait
 READY_S = 120.0
 WHOLE_S = 120.0
 ASKED_S = 10.0
+RELOADED = re.compile("the files were read again|Reloaded server configuration")
 ANSWERS = "answers at (https?://[^\\s;,]+)"
 TAKES = ("ok", "late", "full")
 """States of a PoP that are told apart by the moment's load."""
@@ -52,8 +56,11 @@ class Rig:
         self.pops = {name: network.host(name, region) for name, region in plan.pops.items()}
         self.directories = {f"dir-{region}": network.host(f"dir-{region}", region) for region in self.regions}
         self.nats = {f"nats-{region}": network.host(f"nats-{region}", region) for region in self.regions}
-        self.key = _write_keys(folder)
+        self.key = write_key(folder, manifests.DIRECTORY)
         self._engines = manifests.write_engines(folder)
+        self.users = {manifests.DIRECTORY: manifests.DIRECTORY} | {name: name for name in plan.pops}
+        """Of the bus, and whose each is."""
+        self._settings: dict[str, manifests.PopSettings | manifests.DirectorySettings] = {}
         self.processes: dict[str, Process] = {}
         self._begun: dict[str, float] = {}
         self._paused: set[str] = set()
@@ -65,7 +72,7 @@ class Rig:
         for name, host in self.directories.items():
             self.processes[name] = self._directory(host)
         for name, host in self.pops.items():
-            self.processes[name] = self._pop(host, plan)
+            self.processes[name] = self._pop(host)
         self.callers = {region: Orders(network.host(f"callers-{region}", region), folder) for region in self.regions}
 
     def start(self) -> None:
@@ -129,6 +136,42 @@ class Rig:
             answer = await client.post(f"{self.url(directory)}/v1/pops/{pop}/drain", headers=headers)
         answer.raise_for_status()
 
+    async def command(self, *command: str, directory: str) -> str:
+        """What `voicepipe` with this command says to the operator, who asks this directory."""
+        asking = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "voicepipe", *command, "--directory", self.url(directory),
+            env={**os.environ, "VOICEPIPE_OPERATOR_KEY": manifests.OPERATOR}, stdout=PIPE, stderr=STDOUT,
+        )  # fmt: skip
+        said, _ = await asking.communicate()
+        assert asking.returncode == 0, (command, said.decode())
+        return said.decode()
+
+    async def drain(self, pop: str, directory: str) -> None:
+        """By the operator's command. The PoP takes no calls any more when it has been carried out."""
+        await self.command("drain", pop, directory=directory)
+        self._note("drained", pop)
+
+    async def stopped(self, name: str, seconds: float) -> None:
+        """As the service manager stops it: it has ended by itself. Raises TimeoutError."""
+        process = self.processes[name]
+        process.signal(signal.SIGUSR2 if name in self.nats else signal.SIGTERM)
+        await until(lambda: not process.runs, seconds)
+
+    def configure(self, name: str, **changes: Any) -> None:
+        """Write the file of a PoP or a directory anew, with other settings."""
+        self._settings[name] = self._settings[name]._replace(**changes)
+        self._write(name)
+
+    async def reload(self, name: str, seconds: float) -> None:
+        """As by `systemctl reload`: its files are read again. NATS: with the users as they are now. Raises
+        TimeoutError."""
+        if name in self.nats:
+            self._write_nats(self.nats[name])
+        process = self.processes[name]
+        before = len(RELOADED.findall(process.said()))
+        process.signal(signal.SIGHUP)
+        await until(lambda: len(RELOADED.findall(process.said())) > before, seconds)
+
     def cut(self, region: str) -> None:
         self._note("cut", region)
         self._cut.add(region)
@@ -152,6 +195,13 @@ class Rig:
         for pop in self.pops:
             await self.heard(pop, self._begun[pop], WHOLE_S)
         await until(self._is_idle, WHOLE_S, 0.1)
+
+    async def whole_bus(self, seconds: float) -> None:
+        """All NATS servers run, and those that did not begin at the same time."""
+        for name in self.nats:
+            if not self.processes[name].runs:
+                self.begin(name)
+        await until(lambda: all(self.processes[name].serves for name in self.nats), seconds)
 
     # --- what it knows
 
@@ -247,39 +297,47 @@ class Rig:
         return [f"nats://{self.network.way(region, host, BUS_PORT)}" for host in nearest]
 
     def _nats(self, host: Host) -> Process:
+        assert PROGRAM, "needs nats-server"
+        command = (PROGRAM, "-c", str(self._write_nats(host)))
+        return Process(host.name, command, self._log(host), "Server is ready", namespace=host.namespace)
+
+    def _write_nats(self, host: Host) -> Path:
         """One of two servers dials the other: where both do, each may drop the other's connection as a duplicate, again
         and again, and a healed region stays unknown for up to 13 seconds."""
         named_before = takewhile(lambda other: other != host, self.nats.values())
         routes = [f"nats-route://{self.network.way(host.region, other, ROUTE_PORT)}" for other in named_before]
-        file = manifests.write_nats(self.folder, host, routes, list(self.pops))
-        assert PROGRAM, "needs nats-server"
-        return Process(host.name, (PROGRAM, "-c", str(file)), self._log(host), "Server is ready",
-                       namespace=host.namespace)  # fmt: skip
+        return manifests.write_nats(self.folder, host, routes, self.users)
 
     def _directory(self, host: Host) -> Process:
-        file = manifests.write_directory(self.folder, host, self._servers(host.region), self.telnyx.host)
-        command = (sys.executable, "-m", "voicepipe", "directory", "--config", str(file))
-        secrets = {**manifests.SECRETS, "BUS_PASSWORD": manifests.password("directory")}
-        return Process(host.name, command, self._log(host), ANSWERS, secrets, host.namespace)
+        self._settings[host.name] = manifests.DirectorySettings()
+        command = (sys.executable, "-m", "voicepipe", "directory", "--config", str(self._write(host.name)))
+        return Process(host.name, command, self._log(host), ANSWERS, manifests.SECRETS, host.namespace)
 
-    def _pop(self, host: Host, plan: Plan) -> Process:
-        file = manifests.write_pop(self.folder, host, self._servers(host.region), self.telnyx.host, plan.slots,
-                                   plan.drain_s)  # fmt: skip
-        files = ("--config", str(self._engines), "--pop", str(file))
+    def _pop(self, host: Host) -> Process:
+        self._settings[host.name] = manifests.PopSettings()
+        files = ("--config", str(self._engines), "--pop", str(self._write(host.name)))
         command = (sys.executable, "-m", "tests.fleet.skewed", "pop", *files)
-        secrets = {"BUS_PASSWORD": manifests.password(host.name), **manifests.PROVIDERS}
-        return Process(host.name, command, self._log(host), ANSWERS, secrets, host.namespace)
+        return Process(host.name, command, self._log(host), ANSWERS, manifests.PROVIDERS, host.namespace)
+
+    def _write(self, name: str) -> Path:
+        """The file of a PoP or a directory."""
+        host = self.directories.get(name) or self.pops[name]
+        others = manifests.Hosts(self._servers(host.region), self.telnyx.host)
+        settings = self._settings[name]
+        if isinstance(settings, manifests.DirectorySettings):
+            return manifests.write_directory(self.folder, host, others, settings)
+        return manifests.write_pop(self.folder, host, others, self.plan.slots, self.plan.drain_s, settings)
 
     def _log(self, host: Host) -> Path:
         return self.folder / f"{host.name}.log"
 
 
-def _write_keys(folder: Path) -> Ed25519PrivateKey:
-    """The directories' key, which is written there."""
+def write_key(folder: Path, name: str) -> Ed25519PrivateKey:
+    """A new key for directories, which is written there."""
     key = Ed25519PrivateKey.generate()
-    (folder / "directory.pem").write_bytes(key.private_bytes(
+    (folder / f"{name}.pem").write_bytes(key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))  # fmt: skip
-    (folder / "directory.pub.pem").write_bytes(key.public_key().public_bytes(
+    (folder / f"{name}.pub.pem").write_bytes(key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo))  # fmt: skip
     return key
 

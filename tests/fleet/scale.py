@@ -83,10 +83,11 @@ class Watching:
         self.history.placed += count
         return load
 
-    def everywhere(self, count: int, **changes: Any) -> list[Load]:
-        """Calls by the callers of all regions, who come as often as the scale says."""
+    def everywhere(self, count: int, part: float = 1.0, **changes: Any) -> list[Load]:
+        """Calls by the callers of all regions, who come as often as the scale says; a `part` of it if there are more
+        such loads."""
         regions = self.rig.regions
-        each = self.scale.per_second / len(regions)
+        each = part * self.scale.per_second / len(regions)
         shares = [count // len(regions) + (at < count % len(regions)) for at in range(len(regions))]
         return [self.place(region, share, per_second=each, **changes)
                 for region, share in zip(regions, shares, strict=True)]  # fmt: skip

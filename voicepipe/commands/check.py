@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from voicepipe import config
 from voicepipe.agent import Agent, Intents
@@ -37,12 +38,41 @@ Names = dict[tuple[Path, str], Path]
 """The folder and the name of each agent that was read, and the first file with it."""
 
 
-def run(paths: Iterable[Path], *, strict: bool = False) -> int:
-    """Check files and directories, a line for each file or problem. Exit status 2 if anything is wrong; 1 if `strict`
-    and there is a warning; 0 also with notes."""
+class Whole(NamedTuple):
+    """What a PoP is started with, as `voicepipe pop` has it. None: without."""
+
+    config: Path | None = None
+    pop: Path | None = None
+
+
+def run(paths: Iterable[Path], *, strict: bool = False, whole: Whole | None = None) -> int:
+    """Check files and directories, and the `whole` of a configuration and a manifest; a line for each file or problem.
+    Exit status 2 if anything is wrong; 1 if `strict` and there is a warning; 0 also with notes."""
     names: Names = {}
-    status = max((_verdict(file, names) for path in paths for file in _files(path)), default=0)
+    verdicts = [_verdict(file, names) for path in paths for file in _files(path)]
+    if whole and any(whole):
+        verdicts.append(_verdict_on_whole(whole))
+    status = max(verdicts, default=WELL)
     return status if strict or status > WARNED else 0
+
+
+def _verdict_on_whole(whole: Whole) -> int:
+    """On what `voicepipe pop` with these files would run."""
+    title = " with ".join(str(file) for file in whole if file)
+    try:
+        settings = config.load(whole.config, whole.pop)
+        agents = tuple(open_agents(settings))
+        notes = tuple(_notes(agents, settings))
+        warned = tuple(_warnings(whole.config, settings, agents, part=False))
+    except ConfigError as error:
+        print(located(error, *whole))
+        return WRONG
+    for line in warned:
+        print(f"{title}: warning: {line}")
+    print(f"{title}: ok (a whole PoP)")
+    for line in notes:
+        print(f"{title}: note: {line}")
+    return WARNED if warned else WELL
 
 
 def _files(path: Path) -> list[Path]:
@@ -219,7 +249,7 @@ def _warnings_of_probe(settings: ProbeConfig) -> Iterator[str]:
             yield f"a probe cannot call like this: {secret.key}: {secret.problem}"
 
 
-def _warnings(file: Path, settings: config.Config, agents: Iterable[Agent], *, part: bool) -> Iterator[str]:
+def _warnings(file: Path | None, settings: config.Config, agents: Iterable[Agent], *, part: bool) -> Iterator[str]:
     """Why a PoP would not start, refuse callers, or leave work undone, unless another file adds what is missing.
     `part`: the file is only a part of a configuration. Raises ConfigError: a whole one has no voice."""
     missing = credentials.missing_secrets(settings)

@@ -53,7 +53,9 @@ def parser() -> argparse.ArgumentParser:
     new.set_defaults(run=_new)
 
     check = commands.add_parser("check", help="read configurations, agents and manifests, and say what is wrong")
-    check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a TOML file, or a directory of them")
+    check.add_argument("files", nargs="*", type=Path, metavar="FILE", help="a TOML file, or a directory of them")
+    check.add_argument("--config", type=Path, metavar="FILE", help="what a PoP with this configuration ...")
+    check.add_argument("--pop", type=Path, metavar="FILE", help="... and this manifest would run")
     check.add_argument(
         "--strict",
         action="store_true",
@@ -284,7 +286,10 @@ def _demo_fleet(args: argparse.Namespace, settings: "Config", began: float) -> i
 def _check(args: argparse.Namespace) -> int:
     from voicepipe.commands import check
 
-    return check.run(args.files, strict=args.strict)
+    whole = check.Whole(args.config, args.pop)
+    if not args.files and not any(whole):
+        raise ConfigError("check: name files, or what a PoP is started with: --config FILE, --pop FILE")
+    return check.run(args.files, strict=args.strict, whole=whole)
 
 
 def _configs_list(args: argparse.Namespace) -> int:

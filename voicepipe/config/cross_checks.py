@@ -53,7 +53,8 @@ def check_owners(config: Config | DirectoryConfig) -> None:
             raise ConfigError(f"{key}: {its} is the key of {owners[its]} already; "
                               f"name another {'file' if tenant.key.file else 'variable'}")  # fmt: skip
         owners[its] = tenant.name
-    names, trunks = [tenant.name for tenant in config.tenants], [trunk.name for trunk in config.sip.trunks]
+    names = list(dict.fromkeys(tenant.name for tenant in config.tenants))
+    trunks = [trunk.name for trunk in config.sip.trunks]
     if len(names) > 1 and not config.routes and takes_phones(config.sip, config.twilio, config.telnyx):
         raise ConfigError(f"routes: say whose phone calls are in [[routes]]; tenants: {', '.join(names)}")
     for index, route in enumerate(config.routes):

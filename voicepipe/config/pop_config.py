@@ -341,7 +341,7 @@ class Config(Manifest, frozen=True):
     @property
     def is_shared(self) -> bool:
         """Whether tenants share the PoP: its own, or those of a directory whose tokens it takes."""
-        return len(self.tenants) > 1 or bool(self.fleet.keys)
+        return len({tenant.name for tenant in self.tenants}) > 1 or bool(self.fleet.keys)
 
 
 def with_slots(config: Config) -> Config:

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from random import Random
 from typing import Literal, Protocol
 
@@ -24,7 +25,7 @@ from voicepipe.directory import subjects
 from voicepipe.directory.bus import Bus, BusMessage, decoding
 from voicepipe.directory.call_claims import CallClaims
 from voicepipe.directory.call_shares import CallShares
-from voicepipe.directory.fleet_view import FleetView, SeenPop
+from voicepipe.directory.fleet_view import SETTLES_S, FleetView, SeenPop
 from voicepipe.directory.known_pops import KnownPops
 from voicepipe.directory.nearness import TripSource
 from voicepipe.directory.report import PopReport
@@ -140,6 +141,8 @@ class Directory:
         self.shares = CallShares(canaries, self._lots)
         self._clock = clock
         self._view = FleetView()
+        self._deaf_at = -inf
+        """When the bus was last seen to be lost."""
         self._round_trips = RoundTrips()
         self._learns = learns
 
@@ -269,7 +272,15 @@ class Directory:
 
     def pops(self) -> list[SeenPop]:
         """PoPs that take part in choices."""
-        return self._view.alive(self._clock(), deaf=not self._bus.is_connected())
+        return self._view.alive(self._clock(), deaf=self._is_deaf())
+
+    def _is_deaf(self) -> bool:
+        """Whether the bus is lost, or has just been found again and no report has come yet."""
+        now = self._clock()
+        if not self._bus.is_connected():
+            self._deaf_at = now
+            return True
+        return now - self._deaf_at < SETTLES_S and not self._view.heard_since(self._deaf_at)
 
     def heard(self) -> list[SeenPop]:
         """PoPs that reported lately and have not said goodbye; silent ones for a day."""
@@ -289,8 +300,8 @@ class Directory:
         return bool(self.known and self.known.forget(pop)) or known
 
     def knows(self, pop: str) -> bool:
-        """Whether the PoP reported within the last minute, though it may be silent now."""
-        return any(seen.pop == pop for seen in self._view.alive(self._clock(), deaf=True))
+        """Whether the PoP takes part in choices, or reported within the last minute, though it may be silent now."""
+        return self._view.knows(pop, self._clock()) or any(seen.pop == pop for seen in self.pops())
 
     def takes_calls(self, kind: str) -> bool:
         """Whether a PoP takes such calls at present."""

@@ -8,6 +8,7 @@ or on a network that was cut. By how much it came later than others of its run, 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
+from math import inf
 
 from voicepipe.directory.report import Condition, Epoch, PopReport
 
@@ -16,6 +17,9 @@ LEASE_S = 5.0
 the directory itself may be cut off. PoPs report once a second (`reporter.py`)."""
 KNOWN_S = 60.0
 """Seconds after its last report for which a PoP counts when a directory decides whether it is cut off."""
+SETTLES_S = 3.0
+"""Seconds for which, once reports come again after `KNOWN_S` without any, those PoPs also count that lived before and
+have not reported yet. PoPs report once a second, and NATS's servers find each other anew within 2.3 s."""
 FORGOTTEN_S = 86_400.0
 """Seconds for which a silent PoP is still listed for operators, and one that is gone for those who ask for records."""
 AT_ONCE_S = 3.0
@@ -66,12 +70,19 @@ class FleetView:
 
     def __init__(self) -> None:
         self._known: dict[str, _KnownRun] = {}
+        self._heard_at = -inf
+        """When the last report of anybody came, ..."""
+        self._silence = (-inf, -inf)
+        """... and from when until when none did, the last time that this took longer than `KNOWN_S`."""
         self._gone: dict[str, float] = {}
         """PoPs that said goodbye and have not come again, and when."""
 
     def heard(self, pop: str, report: PopReport, now: float) -> bool:
         """A report has come. Returns whether it counts: one of an earlier run does not, nor one that a later report has
         overtaken."""
+        if self._known and now - self._heard_at > KNOWN_S:
+            self._silence = self._heard_at, now
+        self._heard_at = now
         known = self._known.get(pop)
         if known and known.report.epoch == report.epoch:
             if report.seq <= known.report.seq:
@@ -114,9 +125,23 @@ class FleetView:
 
     def alive(self, now: float, deaf: bool = False) -> list[SeenPop]:
         """The PoPs whose leases hold, in the order of their names. A directory that is cut off goes on with its last
-        view, for `KNOWN_S`; so does one that is `deaf`, since it knows that it has lost the bus."""
+        view, for `KNOWN_S`. So does one that is `deaf`, which knows that it has lost the bus: for as long as that
+        lasts, with the PoPs that lived when the last report came."""
+        lost, found = self._silence
+        if now - found < SETTLES_S or (deaf and now - self._heard_at > KNOWN_S):
+            since = lost if now - found < SETTLES_S else self._heard_at
+            return [_seen(pop, known, now) for pop, known in sorted(self._known.items())
+                    if known.sent_at > since - LEASE_S and now - known.sent_at < FORGOTTEN_S]  # fmt: skip
         kept = deaf or self.cut_off(now)
         return [_seen(pop, known, now) for pop, known in sorted(self._recent(now)) if kept or _alive(known, now)]
+
+    def heard_since(self, then: float) -> bool:
+        """Whether any report has come since."""
+        return self._heard_at > then
+
+    def knows(self, pop: str, now: float) -> bool:
+        """Whether the PoP reported within `KNOWN_S`."""
+        return any(name == pop for name, _ in self._recent(now))
 
     def heard_of(self, now: float) -> list[SeenPop]:
         """All PoPs that have not said goodbye, silent or not: for `FORGOTTEN_S`."""

@@ -135,7 +135,10 @@ class RankedPops:
 def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random, limits: ShareLimits | None = None) -> RankedPops:
     """Choose the PoPs for a call. Raises NoPop: none can take it."""
     near = trips(pops, wanted)
-    possible = [_candidate(seen, wanted.kind, near[seen.pop]) for seen in eligible(pops, wanted) if _has_room(seen)]
+    able = eligible(pops, wanted)
+    # A silent one's last report keeps nobody out: it may have room by now, and if not it says so.
+    room = [seen for seen in able if _has_room(seen)] or [seen for seen in able if _may_have_room(seen)]
+    possible = [_candidate(seen, wanted.kind, near[seen.pop]) for seen in room]
     if not possible:
         raise NoPop(f"No PoP{_in_zone(wanted)} has room for this call at present; try again later.", "no_room")
     pinned = [candidate for candidate in possible if candidate.seen.condition.region == wanted.region]
@@ -238,6 +241,10 @@ def _has_room(seen: SeenPop) -> bool:
     return condition.status in TAKES and condition.calls + seen.pending < condition.slots
 
 
+def _may_have_room(seen: SeenPop) -> bool:
+    return seen.silent and seen.condition.status in (*TAKES, "full")
+
+
 def _candidate(seen: SeenPop, kind: str, trip: Trip) -> Candidate:
     condition = seen.condition
     predicted_ms = with_more(
@@ -275,9 +282,10 @@ def _shared(nearest: Candidate, near: Sequence[Candidate], lots: Random) -> Cand
 
 
 def _pull(candidate: Candidate) -> float:
-    """A PoP's weight in the drawing: its free slots, this call's included."""
+    """A PoP's weight in the drawing: its free slots, this call's included. A silent one without any counts as if it
+    had one."""
     condition = candidate.seen.condition
-    return condition.weight * (condition.slots - condition.calls - candidate.seen.pending)
+    return condition.weight * max(1, condition.slots - condition.calls - candidate.seen.pending)
 
 
 def _least_bad(near: Sequence[Candidate]) -> Candidate:
