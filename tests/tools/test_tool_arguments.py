@@ -154,3 +154,12 @@ def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_schemas_that_nothing_can_be_checked_by(schema: dict[str, Any], says: str) -> None:
     assert says in problem(schema) if says else problem(schema) == ""
+
+
+def test_a_schema_that_leads_to_itself_is_found_however_deep_the_stack_is() -> None:
+    """Python's limit is reached at another place each time."""
+
+    def at(depth: int) -> str:
+        return at(depth - 1) if depth else problem({"$ref": "#"})
+
+    assert {at(depth) for depth in range(0, 300, 7)} == {"$ref: leads to itself; no arguments can be checked by it"}

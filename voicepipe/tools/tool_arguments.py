@@ -26,6 +26,9 @@ from voicepipe.base.errors import ToolError
 log = logging.getLogger(__name__)
 MOST_STEPS = 5000
 """Keywords of the schema that are held against values: 30 ms. A tool's arguments take a few dozen."""
+MOST_DEEP = 64
+"""Keywords of the schema that may be held against a value within one another. Python's own limit may be reached inside
+jsonschema's mappings, which are Rust's: they raise a PanicException then, which is no Exception."""
 PATTERNS_S = 0.05
 """Seconds for all patterns of one check: some take time that doubles with each character."""
 REPORTED, REPORTED_CHARS = 3, 200
@@ -40,6 +43,8 @@ class _Endless(Exception):
 
 _left: ContextVar[list[int]] = ContextVar("_left")
 """Steps that the check which runs may still take."""
+_depth: ContextVar[list[int]] = ContextVar("_depth")
+"""Keywords within which the check is at present."""
 _patterns_s: ContextVar[list[float]] = ContextVar("_patterns_s")
 """Seconds that its patterns may still take."""
 
@@ -107,6 +112,7 @@ def has_patterns(parameters: Mapping[str, Any]) -> bool:
 
 def _validator(parameters: Mapping[str, Any]) -> Any:
     _left.set([MOST_STEPS])
+    _depth.set([0])
     _patterns_s.set([PATTERNS_S])
     schema = _as_one(parameters)
     kind = _Bounded if "patternProperties" not in str(schema) else _WithPatterns
@@ -168,7 +174,14 @@ def _step() -> None:
 def _counted(check: Check) -> Check:
     def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         _step()
-        yield from check(validator, value, instance, schema) or ()
+        depth = _depth.get()
+        depth[0] += 1
+        try:
+            if depth[0] > MOST_DEEP:
+                raise RecursionError
+            yield from check(validator, value, instance, schema) or ()
+        finally:
+            depth[0] -= 1
 
     return counted
 
