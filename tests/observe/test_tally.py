@@ -152,11 +152,3 @@ def test_a_report_with_a_busy_hour_is_two_kilobytes_and_is_read_again() -> None:
     assert msgspec.json.decode(data, type=PopReport).condition.hour == hour
     assert len(data) < 2000
     assert msgspec.json.decode(msgspec.json.encode(report()), type=PopReport).condition.hour is None
-
-
-def test_a_slice_that_begins_with_a_missed_turn_is_read_by_directories() -> None:
-    site = Site()
-    site.turn(None, "failed")
-    tally = site.tally()
-    assert msgspec.json.decode(msgspec.json.encode(report(hour=tally)), type=PopReport).condition.hour == tally
-    assert tally.missed == 1

@@ -6,7 +6,15 @@ import socket
 from dataclasses import dataclass, field
 
 from tests.support.waiting import until
-from voicepipe.pop.takeover_channel import Arrived, Datagram, Message, Serving, Sockets, TakeoverChannel, encoded
+from voicepipe.pop.takeover_channel import (
+    Message,
+    ProcessStarted,
+    SipDatagram,
+    SocketsHandedOver,
+    TakeoverChannel,
+    TakesCalls,
+    encoded,
+)
 
 
 @dataclass
@@ -33,15 +41,15 @@ async def test_messages_come_whole_and_in_order_however_large() -> None:
     one, other = ends()
     channel, there = one.open(), other.open()
     sent: list[Message] = [
-        Arrived(7, "0.1.0"),
-        Sockets({"keys": os.urandom(3_000_000)}, 1),
-        Datagram(b"INVITE", "127.0.0.1", 5060),
+        ProcessStarted(7, "0.1.0"),
+        SocketsHandedOver({"keys": os.urandom(3_000_000)}, 1),
+        SipDatagram(b"INVITE", "127.0.0.1", 5060),
     ]
     for message in sent:
         channel.send(message)
     await until(lambda: len(other.came) == 3)
     assert [message for message, _ in other.came] == sent
-    there.send(Serving())
+    there.send(TakesCalls())
     await until(lambda: bool(one.came))
     channel.close()
     there.close()
@@ -52,9 +60,9 @@ async def test_sockets_come_with_their_message() -> None:
     channel, there = one.open(), other.open()
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         udp.bind(("127.0.0.1", 0))
-        channel.send(Sockets({"large": bytes(1_000_000)}, 1))
-        channel.send(Sockets({}, 2), tcp, udp)
-        channel.send(Serving())
+        channel.send(SocketsHandedOver({"large": bytes(1_000_000)}, 1))
+        channel.send(SocketsHandedOver({}, 2), tcp, udp)
+        channel.send(TakesCalls())
         await until(lambda: len(other.came) == 3)
         (_, first), (_, second), (_, third) = other.came
         assert not first and not third
@@ -71,7 +79,7 @@ async def test_the_end_of_the_other_process_is_told_once() -> None:
     channel = one.open()
     other.end.close()
     await until(lambda: one.closed == 1)
-    channel.send(Serving())
+    channel.send(TakesCalls())
     channel.close()
     channel.close()
     await asyncio.sleep(0)
@@ -81,8 +89,8 @@ async def test_the_end_of_the_other_process_is_told_once() -> None:
 async def test_a_message_that_this_version_does_not_know_is_skipped() -> None:
     one, other = ends()
     channel = one.open()
-    other.end.sendall(encoded(Serving()).replace(b"serving", b"unknown") + encoded(Arrived(1, "2")))
+    other.end.sendall(encoded(TakesCalls()).replace(b"serving", b"unknown") + encoded(ProcessStarted(1, "2")))
     await until(lambda: bool(one.came))
-    assert [message for message, _ in one.came] == [Arrived(1, "2")]
+    assert [message for message, _ in one.came] == [ProcessStarted(1, "2")]
     channel.close()
     other.end.close()

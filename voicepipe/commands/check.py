@@ -38,14 +38,14 @@ Names = dict[tuple[Path, str], Path]
 """The folder and the name of each agent that was read, and the first file with it."""
 
 
-class Whole(NamedTuple):
-    """What a PoP is started with, as `voicepipe pop` has it. None: without."""
+class PopFiles(NamedTuple):
+    """The files that a PoP is started with, as `voicepipe pop` has them. None: without."""
 
     config: Path | None = None
     pop: Path | None = None
 
 
-def run(paths: Iterable[Path], *, strict: bool = False, whole: Whole | None = None) -> int:
+def run(paths: Iterable[Path], *, strict: bool = False, whole: PopFiles | None = None) -> int:
     """Check files and directories, and the `whole` of a configuration and a manifest; a line for each file or problem.
     Exit status 2 if anything is wrong; 1 if `strict` and there is a warning; 0 also with notes."""
     names: Names = {}
@@ -56,20 +56,24 @@ def run(paths: Iterable[Path], *, strict: bool = False, whole: Whole | None = No
     return status if strict or status > WARNED else 0
 
 
-def _verdict_on_whole(whole: Whole) -> int:
+def _verdict_on_whole(whole: PopFiles) -> int:
     """On what `voicepipe pop` with these files would run."""
-    title = " with ".join(str(file) for file in whole if file)
     try:
         settings = config.load(whole.config, whole.pop)
         agents = tuple(open_agents(settings))
-        notes = tuple(_notes(agents, settings))
         warned = tuple(_warnings(whole.config, settings, agents, part=False))
     except ConfigError as error:
         print(located(error, *whole))
         return WRONG
+    title = " with ".join(str(file) for file in whole if file)
+    return _told(title, "a whole PoP", warned, _notes(agents, settings))
+
+
+def _told(title: str, kind: str, warned: Collection[str], notes: Iterable[str]) -> int:
+    """Print what was found in files without an error; returns the verdict."""
     for line in warned:
         print(f"{title}: warning: {line}")
-    print(f"{title}: ok (a whole PoP)")
+    print(f"{title}: ok ({kind})")
     for line in notes:
         print(f"{title}: note: {line}")
     return WARNED if warned else WELL
@@ -84,7 +88,6 @@ def _files(path: Path) -> list[Path]:
 
 def _verdict(file: Path, names: Names) -> int:
     warned: Iterable[str] = ()
-    verdict = WELL
     try:
         if file.is_dir():
             raise ConfigError(f"{file}: holds no *.toml file; give one, or a folder that holds some")
@@ -108,16 +111,11 @@ def _verdict(file: Path, names: Names) -> int:
             agents = tuple(open_agents(settings))
             notes = _notes(agents, settings)
             warned = _warnings(file, settings, agents, part=kind == "manifest")
-        for line in warned:
-            verdict = WARNED
-            print(f"{file}: warning: {line}")
+        warned = tuple(warned)
     except ConfigError as error:
         print(located(error, file))
         return WRONG
-    print(f"{file}: ok ({kind})")
-    for line in notes:
-        print(f"{file}: note: {line}")
-    return verdict
+    return _told(str(file), kind, warned, notes)
 
 
 def _of_agent(file: Path, names: Names) -> Agent:

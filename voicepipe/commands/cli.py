@@ -286,7 +286,7 @@ def _demo_fleet(args: argparse.Namespace, settings: "Config", began: float) -> i
 def _check(args: argparse.Namespace) -> int:
     from voicepipe.commands import check
 
-    whole = check.Whole(args.config, args.pop)
+    whole = check.PopFiles(args.config, args.pop)
     if not args.files and not any(whole):
         raise ConfigError("check: name files, or what a PoP is started with: --config FILE, --pop FILE")
     return check.run(args.files, strict=args.strict, whole=whole)

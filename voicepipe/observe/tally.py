@@ -129,7 +129,7 @@ class HourlyTally(CallFollower):
 
     def turn(self, call: CallFacts, full: FullTurn) -> None:
         now, turn = self._slice(), full.turn
-        now.counts.update(turns=1, cut_ins=int(turn.cut_in), missed=int(turn.missed))
+        now.counts.update(turns=1, cut_ins=turn.cut_in, missed=turn.missed)
         self._of_call(call, "missed_by_call", 1, int(turn.missed))
         self._of_call(call, "cut_ins_by_call", 1, int(turn.cut_in))
         if turn.latency_ms is not None and not turn.by_request:

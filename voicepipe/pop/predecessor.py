@@ -24,18 +24,18 @@ from voicepipe.base.errors import ConfigError, UnknownCall
 from voicepipe.base.takeover import TakenSockets, TakeoverParts
 from voicepipe.directory.server.relay import relay_messages
 from voicepipe.pop.takeover_channel import (
-    Arrived,
-    Datagram,
     EndCalls,
-    Failed,
-    Main,
+    EnginesLoaded,
+    MainProcess,
     Message,
     PartState,
-    Ready,
-    Serving,
-    Sockets,
+    ProcessStarted,
+    SipDatagram,
+    SocketsHandedOver,
+    StartFailed,
     TakeoverChannel,
-    Withdrawn,
+    TakeoverWithdrawn,
+    TakesCalls,
     encoded,
 )
 
@@ -85,13 +85,13 @@ class Predecessor:
         self._sockets = asyncio.get_running_loop().create_future()
         end = socket.socket(fileno=self.inherited.channel)
         self._channel = TakeoverChannel(end, self._came, self._closed)
-        self._channel.send(Arrived(os.getpid(), __version__))
+        self._channel.send(ProcessStarted(os.getpid(), __version__))
 
     async def sockets(self, parts: TakeoverParts) -> TakenSockets:
         """As `PredecessorApi.sockets`."""
         assert self._channel and self._sockets
         self._parts = parts
-        self._channel.send(Ready())
+        self._channel.send(EnginesLoaded())
         try:
             async with asyncio.timeout(SOCKETS_S):
                 return await self._sockets
@@ -100,14 +100,14 @@ class Predecessor:
 
     def serving(self) -> None:
         """This process takes the calls now."""
-        self._send(Serving())
+        self._send(TakesCalls())
 
     def failed(self, why: str) -> None:
         """This process does not start. Blocks: its event loop may have ended, or not begun."""
         if self._channel and not self._channel.is_open:  # Its descriptor may be another's by now.
             return
         with suppress(OSError):
-            os.write(self.inherited.channel, encoded(Failed(why)))
+            os.write(self.inherited.channel, encoded(StartFailed(why)))
 
     async def ask(self, request: Request, body: bytes) -> Response:
         """As `PredecessorApi.ask`. Raises UnknownCall: it does not answer."""
@@ -144,7 +144,7 @@ class Predecessor:
 
     def pass_on(self, data: bytes, source: tuple[str, int]) -> None:
         """As `PredecessorApi.pass_on`."""
-        self._send(Datagram(data, *source))
+        self._send(SipDatagram(data, *source))
 
     def end_calls(self) -> None:
         """Have the process before end its calls now."""
@@ -156,16 +156,16 @@ class Predecessor:
 
     def _came(self, message: Message, sockets: list[socket.socket]) -> None:
         match message:
-            case Sockets(states, port) if self._sockets and self._parts and not self._sockets.done():
+            case SocketsHandedOver(states, port) if self._sockets and self._parts and not self._sockets.done():
                 self.private_port = port
                 for name, state in states.items():
                     self._parts.taken(name, state)
                 self._sockets.set_result(TakenSockets(sockets[0], sockets[1] if len(sockets) > 1 else None))
             case PartState(name, state) if self._parts:
                 self._parts.taken(name, state)
-            case Main():
+            case MainProcess():
                 self.on_main()
-            case Withdrawn():
+            case TakeoverWithdrawn():
                 self.withdrawn.set()
 
     def _closed(self) -> None:

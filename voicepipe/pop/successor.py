@@ -18,18 +18,18 @@ from voicepipe.ingress.connection import REQUEST_S
 from voicepipe.ingress.loopback_only import sip_host
 from voicepipe.pop.predecessor import TAKEOVER, Inherited
 from voicepipe.pop.takeover_channel import (
-    Arrived,
-    Datagram,
     EndCalls,
-    Failed,
-    Main,
+    EnginesLoaded,
+    MainProcess,
     Message,
     PartState,
-    Ready,
-    Serving,
-    Sockets,
+    ProcessStarted,
+    SipDatagram,
+    SocketsHandedOver,
+    StartFailed,
     TakeoverChannel,
-    Withdrawn,
+    TakeoverWithdrawn,
+    TakesCalls,
 )
 
 logger = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class Successor:
         """This process is to end: nobody takes over from it any more, unless that has happened."""
         self._is_stopping = True
         if self._is_busy:
-            self._inbox.put_nowait(Failed("this process was told to stop"))
+            self._inbox.put_nowait(StartFailed("this process was told to stop"))
 
     async def take_over(self) -> Takeover:
         """Start the new process and wait until it takes calls. Raises UpgradeFailed: it does not, and this process goes
@@ -86,7 +86,7 @@ class Successor:
             arrived = await self._taken_over()
         except BaseException:
             if self._channel:
-                self._channel.send(Withdrawn())
+                self._channel.send(TakeoverWithdrawn())
                 self._channel.close()
             self._channel = None
             raise
@@ -113,24 +113,24 @@ class Successor:
                     "the new version, and stop this one.")  # fmt: skip
         return ""
 
-    async def _taken_over(self) -> Arrived:
+    async def _taken_over(self) -> ProcessStarted:
         assert self.main
         self._channel = await self._started(self._config())
-        arrived = await self._next(Arrived, ARRIVES_S, "it did not start")
+        arrived = await self._next(ProcessStarted, ARRIVES_S, "it did not start")
         logger.info("process %d loads its engines, to take over", arrived.pid)
-        await self._next(Ready, None, "it ended before its engines were loaded")
+        await self._next(EnginesLoaded, None, "it ended before its engines were loaded")
         await self._hand_over(self._channel)
         self.main(arrived.pid)
-        self._channel.send(Main())
+        self._channel.send(MainProcess())
         return arrived
 
     async def _hand_over(self, channel: TakeoverChannel) -> None:
         assert self._http
         port, sockets = self._http.private_port(), [server.pause() for server in self._servers]
         try:
-            channel.send(Sockets(self._parts.given(), port), *sockets)
+            channel.send(SocketsHandedOver(self._parts.given(), port), *sockets)
             self._parts.publish = lambda name, state: channel.send(PartState(name, state))
-            await self._next(Serving, SERVES_S, "it got the sockets, and took no calls")
+            await self._next(TakesCalls, SERVES_S, "it got the sockets, and took no calls")
         except BaseException:
             self._resume()
             raise
@@ -177,7 +177,7 @@ class Successor:
 
     def _came(self, message: Message, sockets: list[socket.socket]) -> None:
         match message:
-            case Datagram(data, host, port):
+            case SipDatagram(data, host, port):
                 if self._phones:
                     self._phones.passed_on(data, (host, port))
             case EndCalls():
@@ -194,5 +194,5 @@ class Successor:
                 message = await self._inbox.get()
         if isinstance(message, kind):
             return message
-        why = message.why if isinstance(message, Failed) else f"{otherwise}; its log says more"
+        why = message.why if isinstance(message, StartFailed) else f"{otherwise}; its log says more"
         raise UpgradeFailed(f"The new process does not take over, and this one goes on: {why}")

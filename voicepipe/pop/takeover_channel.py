@@ -17,24 +17,24 @@ MOST_FDS = 8
 READ_BYTES = 65_536
 
 
-class Arrived(msgspec.Struct, tag="arrived", frozen=True):
+class ProcessStarted(msgspec.Struct, tag="arrived", frozen=True):
     """New to old: the new process runs."""
 
     pid: int
     version: str
 
 
-class Failed(msgspec.Struct, tag="failed", frozen=True):
+class StartFailed(msgspec.Struct, tag="failed", frozen=True):
     """New to old: it does not start."""
 
     why: str
 
 
-class Ready(msgspec.Struct, tag="ready", frozen=True):
+class EnginesLoaded(msgspec.Struct, tag="ready", frozen=True):
     """New to old: its engines are loaded, and it asks for the sockets."""
 
 
-class Sockets(msgspec.Struct, tag="sockets", frozen=True):
+class SocketsHandedOver(msgspec.Struct, tag="sockets", frozen=True):
     """Old to new: nothing new is taken from the sockets any more. They come along: HTTP's, then SIP's, if there is
     one."""
 
@@ -44,15 +44,15 @@ class Sockets(msgspec.Struct, tag="sockets", frozen=True):
     """The port on 127.0.0.1 at which the old process answers requests about its calls, without TLS."""
 
 
-class Serving(msgspec.Struct, tag="serving", frozen=True):
+class TakesCalls(msgspec.Struct, tag="serving", frozen=True):
     """New to old: it takes calls."""
 
 
-class Withdrawn(msgspec.Struct, tag="withdrawn", frozen=True):
+class TakeoverWithdrawn(msgspec.Struct, tag="withdrawn", frozen=True):
     """Old to new: it goes on itself, and the new process has to end."""
 
 
-class Main(msgspec.Struct, tag="main", frozen=True):
+class MainProcess(msgspec.Struct, tag="main", frozen=True):
     """Old to new: the service manager watches the new process now."""
 
 
@@ -63,7 +63,7 @@ class PartState(msgspec.Struct, tag="state", frozen=True):
     state: bytes
 
 
-class Datagram(msgspec.Struct, tag="datagram", frozen=True):
+class SipDatagram(msgspec.Struct, tag="datagram", frozen=True):
     """New to old: a SIP message of a call that the old process has."""
 
     data: bytes
@@ -75,7 +75,18 @@ class EndCalls(msgspec.Struct, tag="end_calls", frozen=True):
     """New to old: its calls are to end now."""
 
 
-Message = Arrived | Failed | Ready | Sockets | Serving | Withdrawn | Main | PartState | Datagram | EndCalls
+Message = (
+    ProcessStarted
+    | StartFailed
+    | EnginesLoaded
+    | SocketsHandedOver
+    | TakesCalls
+    | TakeoverWithdrawn
+    | MainProcess
+    | PartState
+    | SipDatagram
+    | EndCalls
+)
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Message)
 _HEAD = 5

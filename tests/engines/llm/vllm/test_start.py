@@ -12,7 +12,7 @@ from threading import Event
 import pytest
 from psutil import Process
 
-from voicepipe.engines.llm.vllm.start import WATCH_S, EngineStart, Guard, Ranks, end, family, hung
+from voicepipe.engines.llm.vllm.start import WATCH_S, EngineStart, Guard, RankWatch, end, family, hung
 
 
 async def test_what_is_built_or_went_wrong_comes_back() -> None:
@@ -102,7 +102,7 @@ def test_a_rank_is_lost_before_its_parent_has_noticed() -> None:
     with subprocess.Popen([sys.executable, "-c", titled], stdout=subprocess.PIPE) as rank:
         assert rank.stdout and rank.stdout.readline()
         one = Process(rank.pid)
-        ranks, others = Ranks([Process(), one]), Ranks([Process()])
+        ranks, others = RankWatch([Process(), one]), RankWatch([Process()])
         assert not ranks.lost
         rank.kill()
         os.waitid(os.P_PID, rank.pid, os.WEXITED | os.WNOWAIT)  # It has ended, and is not buried.

@@ -12,7 +12,7 @@ from voicepipe.base.environment import default_variables, put_variable, variable
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineMissing, RequestRefused, VoicepipeError
 from voicepipe.base.process_clock import ProcessClock
 from voicepipe.engines.hosting.liveness import Liveness
-from voicepipe.engines.llm.vllm.start import EngineStart, Ranks, end, lower
+from voicepipe.engines.llm.vllm.start import EngineStart, RankWatch, end, lower
 from voicepipe.engines.packages import INSTALLS
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class VllmProcess:
         self._trial: asyncio.Task[None] | None = None
         self.llm = llm
         self.processes = start.family()
-        self._ranks = Ranks(self.processes)
+        self._ranks = RankWatch(self.processes)
         self._guard = start.guard
         self._guard.watch(self.processes)
         self._ids = itertools.count()

@@ -143,7 +143,7 @@ def family(others: Collection[int | None] = ()) -> "list[Process]":
     return found
 
 
-class Ranks:
+class RankWatch:
     """Those of vLLM's processes that compute a part of the model: without one there is no reply. vLLM tells of its end
     once the others, which wait for it, are gone, too: up to 9 s later. Make it on a thread: it reads /proc."""
 
