@@ -266,12 +266,13 @@ def test_check_refuses_a_neutts_without_a_voice_and_hides_nothing_else_that_is_m
     monkeypatch.setattr(packages, "PACKAGES", {"neutts": "no_such_package"})
     file = tmp_path / "my.toml"
     file.write_text("[engines]\ntts = 'neutts'\n[neutts]\nmodel = 'org/voice'\ncodec = 'org/codec'")
-    assert cli.main(["check", str(file)]) == 2
-    said = capsys.readouterr().out
-    assert f"{file}: neutts: it has no voice; add a table [neutts.voices.NAME] with a recording" in said
-    assert "its package no_such_package is not installed" in said
-    assert "org/voice is not on this machine" in said and "org/codec is not on this machine" in said
-    assert f"{file}: ok" not in said and said.count("has no voice") == 1
+    for files in ([str(file)], ["--config", str(file)]):
+        assert cli.main(["check", *files]) == 2
+        said = capsys.readouterr().out
+        assert f"{file}: neutts: it has no voice; add a table [neutts.voices.NAME] with a recording" in said
+        assert "its package no_such_package is not installed" in said
+        assert "org/voice is not on this machine" in said and "org/codec is not on this machine" in said
+        assert f"{file}: ok" not in said and said.count("has no voice") == 1
 
 
 @pytest.mark.e2e

@@ -58,25 +58,33 @@ def run(paths: Iterable[Path], *, strict: bool = False, whole: PopFiles | None =
 
 def _verdict_on_whole(whole: PopFiles) -> int:
     """On what `voicepipe pop` with these files would run."""
+    title = " with ".join(str(file) for file in whole if file)
     try:
         settings = config.load(whole.config, whole.pop)
         agents = tuple(open_agents(settings))
-        warned = tuple(_warnings(whole.config, settings, agents, part=False))
+        verdict = _warned(title, _warnings(whole.config, settings, agents, part=False))
     except ConfigError as error:
         print(located(error, *whole))
         return WRONG
-    title = " with ".join(str(file) for file in whole if file)
-    return _told(title, "a whole PoP", warned, _notes(agents, settings))
+    _passed(title, "a whole PoP", _notes(agents, settings))
+    return verdict
 
 
-def _told(title: str, kind: str, warned: Collection[str], notes: Iterable[str]) -> int:
-    """Print what was found in files without an error; returns the verdict."""
-    for line in warned:
+def _warned(title: str, warnings: Iterable[str]) -> int:
+    """Print each warning as it is found: an error that is found later hides none. Returns the verdict. Raises
+    ConfigError."""
+    verdict = WELL
+    for line in warnings:
+        verdict = WARNED
         print(f"{title}: warning: {line}")
+    return verdict
+
+
+def _passed(title: str, kind: str, notes: Iterable[str]) -> None:
+    """Print that no error was found, and the notes."""
     print(f"{title}: ok ({kind})")
     for line in notes:
         print(f"{title}: note: {line}")
-    return WARNED if warned else WELL
 
 
 def _files(path: Path) -> list[Path]:
@@ -111,11 +119,12 @@ def _verdict(file: Path, names: Names) -> int:
             agents = tuple(open_agents(settings))
             notes = _notes(agents, settings)
             warned = _warnings(file, settings, agents, part=kind == "manifest")
-        warned = tuple(warned)
+        verdict = _warned(str(file), warned)
     except ConfigError as error:
         print(located(error, file))
         return WRONG
-    return _told(str(file), kind, warned, notes)
+    _passed(str(file), kind, notes)
+    return verdict
 
 
 def _of_agent(file: Path, names: Names) -> Agent:
