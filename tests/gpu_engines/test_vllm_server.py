@@ -1,6 +1,5 @@
-"""The engine `openai` against vLLM's own server and llama.cpp's, with the nano LLM: `make test-engines`."""
+"""The engine `openai` against vLLM's own server, with the nano LLM: `make test-engines`."""
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -19,12 +18,6 @@ pytestmark = pytest.mark.engine
 @pytest.fixture(scope="module")
 def base_url() -> Iterator[str]:
     with model_servers.vllm() as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def llama_cpp() -> Iterator[str]:
-    with model_servers.llama_cpp() as url:
         yield url
 
 
@@ -48,13 +41,3 @@ class TestVllmServer(ToolContract):
     async def test_an_address_without_its_end(self, base_url: str) -> None:
         with pytest.raises(EngineError, match="mostly ends in /v1"):
             await OpenAiLlm(OpenAiConfig(base_url=base_url.removesuffix("/v1"), model="nano")).start()
-
-
-@pytest.mark.skipif(not shutil.which("llama-server"), reason="llama.cpp's llama-server is not in PATH")
-class TestLlamaServer(ToolContract):
-    @pytest.fixture(autouse=True)
-    def served(self, llama_cpp: str) -> None:
-        self.base_url = llama_cpp
-
-    def factory(self) -> Llm:  # type: ignore[override]
-        return OpenAiLlm(OpenAiConfig(base_url=self.base_url))
