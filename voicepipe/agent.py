@@ -1,5 +1,6 @@
 """The agent that answers calls, which is immutable, and the settings that a client may lay over it for one call."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -122,6 +123,16 @@ class Intents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     intents: tuple[Intent, ...]
 
 
+class HandOver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When an agent hands its caller over to another agent of the PoP, and what that one reads of the conversation."""
+
+    when: str
+    """For the model: in which case, as it would be told to a colleague."""
+    keep: Literal["all", "summary", "last"] = "all"
+    """What the other agent reads: everything, the caller's last words with a summary that the model writes, or the
+    caller's last words alone."""
+
+
 class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An agent that answers calls: one file of configs/agents/."""
 
@@ -150,6 +161,8 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     back; otherwise a model finds its own words."""
     cannot_transfer: str = "I am sorry, I cannot put you through from here."
     """Said by `frontdesk` to callers who want to be put through, in a call that cannot be transferred."""
+    hand_over: dict[str, HandOver] = {}
+    """Name of another agent of the PoP -> when it takes the call over: the model gets the tool `hand_over`."""
     end_call: bool = False
     """The model may hang up: it gets the tool `end_call`. The call ends once its last words have been heard, unless the
     caller speaks up before."""
@@ -218,6 +231,10 @@ class Origin(msgspec.Struct, frozen=True):
     trace: TraceContext = TraceContext()
 
 
+NOWHERE = Origin()
+"""The origin of a call of which no network says anything."""
+
+
 class CallSettings(msgspec.Struct, frozen=True):
     """The settings of one call: the agent's file plus the client's changes. Effective from the next *prepare*."""
 
@@ -232,8 +249,10 @@ class CallSettings(msgspec.Struct, frozen=True):
     max_tokens: int | None = None
     turn_detection: ServerVad | SemanticVad | None = SemanticVad()
     origin: Origin = Origin()
+    variables: dict[str, str] = {}
+    """Values of the agent's variables in this call. The texts of `agent` are filled in already."""
 
     @classmethod
-    def of(cls, agent: Agent) -> "CallSettings":
+    def of(cls, agent: Agent, origin: Origin = NOWHERE, variables: Mapping[str, str] | None = None) -> "CallSettings":
         """The settings of a call whose client has changed nothing."""
-        return cls(agent, agent.instructions, agent.voice, agent.speed)
+        return cls(agent, agent.instructions, agent.voice, agent.speed, origin=origin, variables=dict(variables or {}))

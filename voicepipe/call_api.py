@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
-from voicepipe.agent import Agent, CallSettings, Part, ToolSpec
+from voicepipe.agent import NOWHERE, Agent, CallSettings, Origin, Part, ToolSpec
 from voicepipe.base.errors import Reason
 from voicepipe.base.takeover import PredecessorApi, SuccessorApi, TakeoverParts
 from voicepipe.config import Config
@@ -373,6 +373,12 @@ class PopApi(KeyHolders, Protocol):
 
     def agents(self) -> Sequence[Agent]:
         """All agents, the default first."""
+
+    def settings(
+        self, agent: Agent, origin: Origin = NOWHERE, variables: Mapping[str, str] | None = None
+    ) -> CallSettings:
+        """The settings with which `agent` answers a call from there. `variables`: values that replace the agent's
+        own."""
 
     def lacks(self, agent: Agent) -> str:
         """What keeps the PoP from answering this agent's callers, and what helps; empty: nothing."""

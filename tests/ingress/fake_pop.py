@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from tests.ingress.fake_predecessor import FakePredecessor
-from voicepipe.agent import Agent, CallSettings
+from voicepipe.agent import NOWHERE, Agent, CallSettings, Origin
 from voicepipe.audio import BLOCK, Pcm, dbfs
 from voicepipe.base.errors import (
     ConfigError,
@@ -309,6 +309,11 @@ class FakePop:
 
     def agents(self) -> Sequence[Agent]:
         return list(self.known.values())
+
+    def settings(
+        self, agent: Agent, origin: Origin = NOWHERE, variables: Mapping[str, str] | None = None
+    ) -> CallSettings:
+        return CallSettings.of(agent, origin, variables)
 
     def lacks(self, agent: Agent) -> str:
         return self.lacking.get(agent.name, "")

@@ -7,7 +7,7 @@ from functools import reduce
 import msgspec
 from msgspec.structs import replace
 
-from voicepipe.agent import Origin
+from voicepipe.agent import NOWHERE, Origin
 from voicepipe.base.words import joined
 from voicepipe.config.pop_config import LONGEST, USUAL, RedactionConfig
 from voicepipe.conversation.events import (
@@ -25,8 +25,6 @@ from voicepipe.line import HIDDEN, Line, NetworkQuality
 from voicepipe.observe.call_followers import UNTRACED, CallEnd, CallFacts, CallFollower, CallTracer
 from voicepipe.observe.last_turns import AskedTurn, FullTurn, LastTurns, full_turn
 from voicepipe.observe.redacted_words import RedactedWords
-
-NOWHERE = Origin()
 
 
 class CallRow(msgspec.Struct, frozen=True, kw_only=True):

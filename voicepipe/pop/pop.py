@@ -12,7 +12,7 @@ from functools import partial
 import msgspec
 
 from voicepipe import __version__
-from voicepipe.agent import Agent, CallSettings
+from voicepipe.agent import NOWHERE, Agent, CallSettings, Origin
 from voicepipe.base import call_ids
 from voicepipe.base.errors import ConfigError, Draining, EngineDown, PopFull, PopLate, TenantFull
 from voicepipe.base.places import place_of
@@ -204,6 +204,11 @@ class Pop:
 
     def agents(self) -> Sequence[Agent]:
         return sorted(self._agents, key=lambda agent: agent.name != self.config.pop.default_agent)
+
+    def settings(
+        self, agent: Agent, origin: Origin = NOWHERE, variables: Mapping[str, str] | None = None
+    ) -> CallSettings:
+        return CallSettings.of(agent, origin, variables)
 
     def lacks(self, agent: Agent) -> str:
         return self.prepared.answering(agent).lacks

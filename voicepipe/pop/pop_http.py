@@ -107,7 +107,8 @@ class Realtime:
         who = await self._access.with_session(who)
         agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))
         asked.by(who.tenant, agent)
-        session, settings = effective_session(agent, who, int(time.time() + limits.call_ms / 1000))
+        begins = self._pop.settings(agent)
+        session, settings = effective_session(begins, who, int(time.time() + limits.call_ms / 1000))
         slot = resources.enter_context(self._pop.admit(who.tenant, agent))
         self._access.begins(who, "websocket")
         sound = session.audio
@@ -128,7 +129,7 @@ class Realtime:
         asked = decoded(sent or b"{}", SecretRequest)
         agent = find_agent(self._pop, who.tenant, agent_of(asked))
         fresh = Caller(who.tenant, agent.name, bytes(asked.session), asked.locked)
-        session, _ = effective_session(agent, fresh)
+        session, _ = effective_session(self._pop.settings(agent), fresh)
         check_session(session, self._pop.config.limits)
         # A directory makes keys of its own, and asks whether the session will do.
         made = ("", 0) if who.grant else self._secrets.make(fresh, asked.expires_after.seconds)

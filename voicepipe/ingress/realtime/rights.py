@@ -130,10 +130,9 @@ def _locked(part: Part, param: str) -> WireError:
     return WireError("locked", why, param)
 
 
-def effective_session(agent: Agent, who: Caller, expires_at: int = 0) -> tuple[Session, CallSettings]:
-    """The session and settings with which a call begins. Raises WireError."""
-    asked = decoded(who.session, dict[str, Any], "session")
-    settings = CallSettings.of(agent)
+def effective_session(settings: CallSettings, who: Caller, expires_at: int = 0) -> tuple[Session, CallSettings]:
+    """The session with which a call begins, and `settings` with what its client changes there. Raises WireError."""
+    asked, agent = decoded(who.session, dict[str, Any], "session"), settings.agent
     before = Session.of(settings, id=fresh_id("sess"), expires_at=expires_at)
     session = permitted(Rights(frozenset(agent.locked)), before, asked, agent)
     return session, session.settings(settings)

@@ -11,9 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, s
 from functools import partial
 from typing import NamedTuple
 
-import msgspec
-
-from voicepipe.agent import Agent, CallSettings, Origin
+from voicepipe.agent import Agent, Origin
 from voicepipe.base.caller_number import last_three
 from voicepipe.base.errors import PopFull, Reason, TenantFull
 from voicepipe.base.round_robin import owned_by
@@ -228,7 +226,7 @@ class SipServer:
         config, invite, resources = self._pop.config, wanted.invite, resources.enter_context(ExitStack())
         dialog, offer = Dialog(invite, self._stack), invite.sdp
         said = None if offer is None else read_sdp(offer, config.sip)
-        settings = msgspec.structs.replace(CallSettings.of(wanted.agent), origin=wanted.origin)
+        settings = self._pop.settings(wanted.agent, wanted.origin)
         slot = self._take_slot(wanted, resources)
         host, signalled = self._stack.address[0], invite.source[0]
         # What the SDP of a phone behind a NAT names means nothing here: its sound comes the way of its signalling.

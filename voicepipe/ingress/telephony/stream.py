@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 from starlette.websockets import WebSocket
 
-from voicepipe.agent import CallSettings, Origin
+from voicepipe.agent import Origin
 from voicepipe.base.errors import Refused
 from voicepipe.base.round_robin import owned_by
 from voicepipe.base.tasks import TaskGroup
@@ -182,7 +182,7 @@ class StreamEndpoint:
             slot = resources.enter_context(self._pop.admit(tenant, agent))
             if visit:
                 visit.accepted()  # Not earlier: Twilio's signature of a stream is always the same.
-            settings = in_trace(msgspec.structs.replace(CallSettings.of(agent), origin=arrival.origin), socket)
+            settings = in_trace(self._pop.settings(agent, arrival.origin), socket)
             ring_s = max(LEAST_RING_S, agent.transfer_ms // 1000 - OVERTIME_S)
             line = StreamLine(
                 provider.dialect,

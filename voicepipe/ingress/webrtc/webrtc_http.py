@@ -119,7 +119,8 @@ class WebRtcHttp:
         agent = find_agent(self._pop, who.tenant, who.agent or named)
         asked.by(who.tenant, agent)
         try:
-            session, settings = effective_session(agent, who, int(time.time() + self._pop.config.limits.call_ms / 1000))
+            until = int(time.time() + self._pop.config.limits.call_ms / 1000)
+            session, settings = effective_session(self._pop.settings(agent), who, until)
         except WireError as error:  # A key's session asks for what its agent has locked since.
             self._access.log_refusal(request, 400, error)
             raise
