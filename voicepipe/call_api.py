@@ -163,6 +163,23 @@ Observer = Callable[[CallEvent], None]
 the dashboard and admission each are one."""
 
 
+class HookAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an agent's `hooks.before_call` says of a call that is to be answered. Empty: nothing, as where there is no
+    hook."""
+
+    agent: str = ""
+    """Name of the agent that answers in place of the one that was called."""
+    greeting: str | None = None
+    """Replaces the agent's; empty: the caller speaks first."""
+    instructions: str = ""
+    """Stand behind the agent's own."""
+    variables: dict[str, str] = {}
+    """Values that replace those of the agent's file."""
+
+
+NO_ANSWER = HookAnswer()
+
+
 class CallSlot(Protocol):
     """An admitted caller's slot in a PoP; released when the context of `PopApi.admit` ends. Implemented by
     `pop._AdmittedCall`.
@@ -374,11 +391,14 @@ class PopApi(KeyHolders, Protocol):
     def agents(self) -> Sequence[Agent]:
         """All agents, the default first."""
 
-    def settings(
-        self, agent: Agent, origin: Origin = NOWHERE, variables: Mapping[str, str] | None = None
-    ) -> CallSettings:
-        """The settings with which `agent` answers a call from there. `variables`: values that replace the agent's
-        own."""
+    def settings(self, agent: Agent, origin: Origin = NOWHERE, said: HookAnswer = NO_ANSWER) -> CallSettings:
+        """The settings with which `agent` answers a call from there: its texts are filled in. `said`: the answer of its
+        hook."""
+
+    async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
+        """Ask the agent's `hooks.before_call` about a call that has this slot. Takes `hooks.before_call_ms` at most,
+        whatever happens: a hook that fails says nothing, and log and record say so. Where the agent has no hook, it
+        returns at once. Raises Declined: the call is to be refused."""
 
     def lacks(self, agent: Agent) -> str:
         """What keeps the PoP from answering this agent's callers, and what helps; empty: nothing."""

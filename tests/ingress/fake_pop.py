@@ -26,8 +26,11 @@ from voicepipe.base.errors import (
 )
 from voicepipe.base.takeover import PredecessorApi, SuccessorApi, TakeoverParts
 from voicepipe.call_api import (
+    NO_ANSWER,
     CallControl,
     CallSlot,
+    DoorKind,
+    HookAnswer,
     Observer,
     RecordsApi,
     Refusal,
@@ -310,10 +313,11 @@ class FakePop:
     def agents(self) -> Sequence[Agent]:
         return list(self.known.values())
 
-    def settings(
-        self, agent: Agent, origin: Origin = NOWHERE, variables: Mapping[str, str] | None = None
-    ) -> CallSettings:
-        return CallSettings.of(agent, origin, variables)
+    def settings(self, agent: Agent, origin: Origin = NOWHERE, said: HookAnswer = NO_ANSWER) -> CallSettings:
+        return CallSettings.of(agent, origin, said.variables)
+
+    async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
+        return NO_ANSWER
 
     def lacks(self, agent: Agent) -> str:
         return self.lacking.get(agent.name, "")

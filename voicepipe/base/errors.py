@@ -18,6 +18,7 @@ Reason = Literal[
     "no_port",
     "sender_full",
     "too_many_requests",
+    "declined",
     "unauthorized",
     "forbidden",
     "bad_signature",
@@ -84,6 +85,12 @@ class Unauthorized(Refused):
     """The request has no key, a wrong key or an expired one."""
 
     reason = "unauthorized"
+
+
+class Declined(Refused):
+    """The agent's hook refuses this call; the text is its reason, for the log and for callers by HTTP."""
+
+    reason = "declined"
 
 
 class PopFull(Refused):

@@ -18,6 +18,7 @@ from voicepipe.base.error_texts import shown
 from voicepipe.base.errors import (
     CallFull,
     ConfigError,
+    Declined,
     Draining,
     EngineDown,
     NoPop,
@@ -86,6 +87,7 @@ class UnknownPath(Refused):
 UNKNOWN_RECORD = "record_not_found"
 _ANSWERS: dict[type[Refused], tuple[int, str, dict[str, str]]] = {
     Unauthorized: (401, "invalid_api_key", {"WWW-Authenticate": "Bearer"}),
+    Declined: (403, "call_declined", {}),
     UnknownModel: (404, "model_not_found", {}),
     TooManySecrets: (429, "too_many_client_secrets", {"Retry-After": "60"}),
     OverShare: (429, "rate_limit_exceeded", {"Retry-After": str(AGAIN_S)}),

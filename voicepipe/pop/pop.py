@@ -20,7 +20,7 @@ from voicepipe.base.takeover import TakeoverParts
 from voicepipe.call.call import Call
 from voicepipe.call.recogniser_timing import time_recogniser
 from voicepipe.call.tts_cache import TtsCache
-from voicepipe.call_api import CallControl, CallSlot, Observer, Refusal, Tenant, Tokens
+from voicepipe.call_api import NO_ANSWER, CallControl, CallSlot, DoorKind, HookAnswer, Observer, Refusal, Tenant, Tokens
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.config.credentials import keys_of, operator_keys
@@ -205,10 +205,11 @@ class Pop:
     def agents(self) -> Sequence[Agent]:
         return sorted(self._agents, key=lambda agent: agent.name != self.config.pop.default_agent)
 
-    def settings(
-        self, agent: Agent, origin: Origin = NOWHERE, variables: Mapping[str, str] | None = None
-    ) -> CallSettings:
-        return CallSettings.of(agent, origin, variables)
+    def settings(self, agent: Agent, origin: Origin = NOWHERE, said: HookAnswer = NO_ANSWER) -> CallSettings:
+        return CallSettings.of(agent, origin, said.variables)
+
+    async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
+        return NO_ANSWER
 
     def lacks(self, agent: Agent) -> str:
         return self.prepared.answering(agent).lacks
