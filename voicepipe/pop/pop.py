@@ -20,7 +20,18 @@ from voicepipe.base.takeover import TakeoverParts
 from voicepipe.call.call import Call
 from voicepipe.call.recogniser_timing import time_recogniser
 from voicepipe.call.tts_cache import TtsCache
-from voicepipe.call_api import NO_ANSWER, CallControl, CallSlot, DoorKind, HookAnswer, Observer, Refusal, Tenant, Tokens
+from voicepipe.call_api import (
+    NO_ANSWER,
+    CallControl,
+    CallSlot,
+    DoorKind,
+    HookAnswer,
+    HookRun,
+    Observer,
+    Refusal,
+    Tenant,
+    Tokens,
+)
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.config.credentials import keys_of, operator_keys
@@ -41,9 +52,12 @@ from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import ProcessWatch
 from voicepipe.observe.recent_turns import RecentTurnCounts
 from voicepipe.observe.tally import HourlyTally
+from voicepipe.pop import before_call
 from voicepipe.pop.admission import WINDOW_S, Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
+from voicepipe.pop.before_call import BeforeCall
 from voicepipe.pop.call_drain import CallDrain
 from voicepipe.pop.calls_by_tenant import CallsByTenant
+from voicepipe.pop.hooks import HookCaller
 from voicepipe.pop.membership import Membership
 from voicepipe.pop.predecessor import Predecessor
 from voicepipe.pop.prepared_agents import PreparedAgents
@@ -75,11 +89,14 @@ class _AdmittedCall:
     """Turn latency, 95th percentile, as predicted just before."""
     admitted_at: float
     """The monotonic second."""
+    call_id: str
+
+    def hook_has_run(self, run: HookRun) -> None:
+        self.watched.hook = run
 
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
-        pop = self.pop
-        call_id = call_ids.new(pop.config.pop.id)
-        self.watched.answered(call_id, line, time.time(), settings.origin)
+        pop, call_id = self.pop, self.call_id
+        self.watched.answered(call_id, line, time.time(), settings.origin, settings.agent.name)
 
         def emit(event: CallEvent) -> None:
             self._answered(call_id, event)
@@ -154,6 +171,8 @@ class Pop:
         self.engines = replace(engines, made_ahead=self.tts_cache)
         self.tts_cache.learn(agents)
         self._agents = agents
+        self.hooks = HookCaller(tools)
+        self._before_call = BeforeCall(self.hooks, config.pop.id, lambda name: self._agents.get(name) is not None)
         self.prepared = PreparedAgents(agents, engines, self.tts_cache, config.engines.llm, records=records is not None)
         self._tenants = Tenants(keys_of(config.tenants), "PoP")
         self._operator_keys = operator_keys(config.http, keys_of(config.tenants))
@@ -206,10 +225,13 @@ class Pop:
         return sorted(self._agents, key=lambda agent: agent.name != self.config.pop.default_agent)
 
     def settings(self, agent: Agent, origin: Origin = NOWHERE, said: HookAnswer = NO_ANSWER) -> CallSettings:
-        return CallSettings.of(agent, origin, said.variables)
+        answers = (said.agent and self._agents.get(said.agent)) or agent
+        return CallSettings.of(before_call.applied(answers, said), origin, said.variables)
 
     async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
-        return NO_ANSWER
+        if not agent.hooks.before_call:
+            return NO_ANSWER
+        return await self._before_call.ask(slot, agent, origin, door)
 
     def lacks(self, agent: Agent) -> str:
         return self.prepared.answering(agent).lacks
@@ -239,7 +261,8 @@ class Pop:
         self._calls.began(tenant.name)
         try:
             with self.dashboard.watched(tenant.name, agent.name) as watched:
-                yield _AdmittedCall(self, tenant.name, watched, predicted_ms, self._admitted_at)
+                call_id = call_ids.new(self.config.pop.id)
+                yield _AdmittedCall(self, tenant.name, watched, predicted_ms, self._admitted_at, call_id)
         finally:
             self._calls.ended(tenant.name)
 
