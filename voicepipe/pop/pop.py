@@ -159,9 +159,7 @@ class Pop:
         hooks = HookCaller(tools)
         self._before_call = BeforeCall(hooks, config.pop.id, self.takes_over)
         self.turn_hooks = TurnHooks(hooks, config.pop.id)
-        followers: list[CallFollower] = [
-            self.metrics, cost, self._recent, self._hour, self._failing, self.turn_hooks,
-        ]  # fmt: skip
+        followers: list[CallFollower] = [self.metrics, cost, self._recent, self._hour, self._failing, self.turn_hooks]
         if records:
             records.after_call = hooks.tell_record
             followers.append(records)
@@ -238,7 +236,7 @@ class Pop:
         return sorted(self._agents, key=lambda agent: agent.name != self.config.pop.default_agent)
 
     def settings(self, agent: Agent, origin: Origin = NOWHERE, said: HookAnswer = NO_ANSWER) -> CallSettings:
-        answers = (said.agent and self._agents.get(said.agent)) or agent
+        answers = self._agents.get(said.agent) or agent
         return CallSettings.of(before_call.applied(answers, said), origin, said.variables)
 
     async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
