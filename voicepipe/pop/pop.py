@@ -148,11 +148,8 @@ class Pop:
         self.tools = tools
         self.watch = ProcessWatch()
         self.metrics = Metrics(config.pop, self.health, traces)
-        self._recent, self._hour, self._failing = (
-            RecentTurnCounts(self.watch.lag_p99_ms),
-            HourlyTally(),
-            FailingTurns(time.monotonic),
-        )
+        self._recent, self._hour = RecentTurnCounts(self.watch.lag_p99_ms), HourlyTally()
+        self._failing = FailingTurns(time.monotonic)
         self.records = records
         cost = CostMeter(config.pop, time.monotonic)
         self.metrics.others.append(cost.read)

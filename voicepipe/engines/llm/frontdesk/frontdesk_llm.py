@@ -92,14 +92,15 @@ class FrontdeskLlm:
                     await asyncio.sleep(0)
 
     async def _dialogue(self, agent: Agent) -> FrontdeskDialogue:
-        """The agent's rules. Agents are immutable and re-made on change, so identity is the key."""
-        known = self._dialogues.get(id(agent))
-        if known is None or known.agent is not agent:
+        """The agent's rules. Intents are immutable and re-made on change, so identity is the key. An agent may have
+        other texts for one call (a hook's greeting): what was learned of its intents is the same."""
+        known = self._dialogues.get(id(agent.intents))
+        if known is None or known.agent.intents is not agent.intents:
             known = await asyncio.to_thread(FrontdeskDialogue, agent)
             if len(self._dialogues) >= 64:
                 self._dialogues.pop(next(iter(self._dialogues)))
-            self._dialogues[id(agent)] = known
-        return known
+            self._dialogues[id(agent.intents)] = known
+        return known.spoken_by(agent)
 
 
 def reply_in_steps(dialogue: FrontdeskDialogue, prompt: Prompt) -> Steps[list[Delta]]:
