@@ -82,6 +82,9 @@ class StreamProvider(Protocol):
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
         """As `Line.transfer`; the new call may ring for so many seconds."""
 
+    async def send_keys(self, start: StreamStart, keys: str) -> None:
+        """Have the provider begin to send keys, with the `PAUSES` among them. Raises KeysFailed."""
+
     async def ended(self, call_id: str, reason: str) -> None:
         """Our part of the provider's call is over. The reason is one of `CallEnded`'s, or "refused": nothing more is
         said."""
@@ -190,6 +193,7 @@ class StreamEndpoint:
                 (start.sound, arrival.sound),
                 wire.say,
                 lambda target: provider.transfer(start, target, ring_s),
+                lambda keys: provider.send_keys(start, keys),
                 peer=peer_of(socket),
                 network=arrival.network,
             )

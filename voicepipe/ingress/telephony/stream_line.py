@@ -1,21 +1,24 @@
 """A phone caller's audio on a provider's media stream: base64 messages in, paced messages out, marks that come back."""
 
+import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 
 from voicepipe.audio import RATE, Pcm, samples_to_ms
 from voicepipe.audio.resample import Resampler
-from voicepipe.base.errors import KeysFailed
 from voicepipe.base.networks import network_of
 from voicepipe.ingress.asgi_scope import Peer
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.socket_line import SocketLine
 from voicepipe.ingress.telephony.dialects import Dialect, SoundFormat
+from voicepipe.line import PAUSES, OnKeys
 
 MARK_MS = 200
 """A mark follows each so many milliseconds of sound: it comes back once they were played."""
+KEY_S = 0.35
+"""Seconds that a provider is taken to need for a key: Telnyx's tone of 250 ms by default, and a pause behind it."""
 
 
 class Marks(FarEnd):
@@ -62,7 +65,8 @@ class Marks(FarEnd):
 
 
 class StreamLine(SocketLine):
-    """The `HostedLine` of a media stream. `say` takes messages for the provider, `hand_over` transfers the call."""
+    """The `HostedLine` of a media stream. `say` takes messages for the provider, `hand_over` transfers the call, `dial`
+    has the provider send keys."""
 
     setup_ms = 0
     transfers = True
@@ -75,6 +79,7 @@ class StreamLine(SocketLine):
         sounds: tuple[SoundFormat, SoundFormat],
         say: Callable[[bytes], None],
         hand_over: Callable[[str], Awaitable[None]],
+        dial: Callable[[str], Awaitable[None]],
         clock: Callable[[], float] = time.monotonic,
         peer: Peer | None = None,
         network: str = "",
@@ -92,6 +97,7 @@ class StreamLine(SocketLine):
         self._stream_id = stream_id
         self._say = say
         self._hand_over = hand_over
+        self._ask_for_keys = dial
         self._queue.cutter.narrow = self._in.rate < RATE
         self._resample = Resampler(self._in.rate, RATE, in_step=True)
 
@@ -135,7 +141,18 @@ class StreamLine(SocketLine):
             self.transferring = False
             raise
 
-    def send_keys(self, digits: str) -> None:
-        """Raises KeysFailed: streams carry no keys towards the caller."""
-        raise KeysFailed("Keys can be sent to calls by SIP alone: Twilio's streams take none, and Telnyx sends them by "
-                         "a command of its own, actions/send_dtmf.")  # fmt: skip
+    @property
+    def lacks_keys(self) -> str:
+        """As `Line.lacks_keys`."""
+        return self._dialect.lacks_keys
+
+    async def _dial(self, keys: str, on_sent: OnKeys) -> None:
+        """Have the provider send keys. It gets all of them at once, keeps the pauses, and cannot be called back; when
+        it is done it does not say."""
+        try:
+            await self._ask_for_keys(keys)
+        except asyncio.CancelledError:
+            on_sent(keys)  # It may have got them.
+            raise
+        on_sent(keys)
+        await asyncio.sleep(sum(PAUSES.get(key, KEY_S) for key in keys))

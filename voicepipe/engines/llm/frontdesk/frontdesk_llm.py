@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from voicepipe.agent import Agent, ToolSpec
-from voicepipe.conversation.own_tools import END_CALL, TRANSFER_TOOL
+from voicepipe.conversation.own_tools import END_CALL, SEND_KEYS, TRANSFER_TOOL
 from voicepipe.conversation.prompt import without_origin
 from voicepipe.engines.base import Answering, Delta, Message, Prompt, ToolCall
 from voicepipe.engines.llm.frontdesk import client_tools
@@ -166,7 +166,7 @@ def _client_call(
     """The call of a tool that no intent knows, if it is required or nearer to the caller's words than an intent.
     `asked`: what the caller says answers a question, or is asked about."""
     own = {tool for intent in dialogue.intents.values() for tool in (intent.tool, intent.check)}
-    others = [tool for tool in prompt.tools if tool.name not in own | {TRANSFER_TOOL, END_CALL}]
+    others = [tool for tool in prompt.tools if tool.name not in own | {TRANSFER_TOOL, SEND_KEYS, END_CALL}]
     choice = prompt.tool_choice
     chosen = next((tool for tool in prompt.tools if tool.name == choice), None)
     if chosen is None and choice == "required" and answer.tool not in {tool.name for tool in prompt.tools}:
