@@ -5,6 +5,7 @@ until the first key. The model reads what was sent, and may go on without a word
 """
 
 import asyncio
+import logging
 
 from voicepipe.base.errors import KeysFailed
 from voicepipe.call.call_context import CallContext
@@ -13,6 +14,7 @@ from voicepipe.call.turns import Turns
 from voicepipe.conversation.own_tools import KEYS_SENT, keys_to_send, partly_sent
 from voicepipe.conversation.prompt import ToolCall
 
+log = logging.getLogger(__name__)
 WHAT = "send_keys"
 """The reason that the call waits for (`PendingReplies.wait`)."""
 
@@ -38,7 +40,9 @@ class KeySending:
         item, keys, began = self._context.begun(asked), keys_to_send(asked.arguments), self._context.clock()
         result = await self._send(keys)
         took = round(1000 * (self._context.clock() - began), 1)
-        self._context.own_tool_over(asked, result, item=item, failed=result != KEYS_SENT, took=took)
+        failed = result != KEYS_SENT
+        log.info("%s: %d keys and pauses: %s", self._context.call_id, len(keys), "not all sent" if failed else "sent")
+        self._context.own_tool_over(asked, result, item=item, failed=failed, took=took)
         self._pending_replies.keys_over()
         self._pending_replies.go_on(WHAT)
 
