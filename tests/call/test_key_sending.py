@@ -17,7 +17,12 @@ PRESS = 'call:send_keys {"keys": "1w2#"}'
 
 
 def menu(replies: dict[str, str], hears: list[str] | None = None, **changes: Any) -> Scenario:
-    told: dict[str, Any] = {"about": "", "hears": hears or [MENU], "says": [Says(500, 1600)], "length_ms": 12_000} | changes
+    told: dict[str, Any] = {
+        "about": "",
+        "hears": hears or [MENU],
+        "says": [Says(500, 1600)],
+        "length_ms": 12_000,
+    } | changes
     return Scenario(**told, takes_keys=True, agent={"send_keys": True}, replies=replies)
 
 
@@ -97,7 +102,9 @@ async def test_a_program_that_wants_silence_stops_keys() -> None:
     recording = await play(menu({MENU: keys}, does=[Does(5000, "cancel")]))
     assert pressed(recording).startswith("1W") and not pressed(recording).endswith("2") and recording.refused == []
     left = "1WWWW2".removeprefix(pressed(recording))
-    assert last_prompt(recording)[-1] == f'tool: Error: interrupted: "{pressed(recording)}" was sent, and "{left}" was not'
+    assert (
+        last_prompt(recording)[-1] == f'tool: Error: interrupted: "{pressed(recording)}" was sent, and "{left}" was not'
+    )
 
 
 async def test_keys_that_are_none_are_refused_at_once() -> None:
@@ -118,7 +125,7 @@ async def test_keys_beside_another_tool_are_not_sent() -> None:
 async def test_a_menu_that_repeats_itself_is_left(caplog: pytest.LogCaptureFixture) -> None:
     hears = ["for sales press one for service press two", "for sales press 1. for service, press 2.",
              "sorry that is no choice for sails press one for service press two"]  # fmt: skip
-    replies = {heard: 'call:send_keys {"keys": "2"}' for heard in hears} | {"sent": ""}
+    replies = dict.fromkeys(hears, 'call:send_keys {"keys": "2"}') | {"sent": ""}
     says = [Says(500, 1800), Says(6000, 1800), Says(12_000, 3000)]
     recording = await play(menu(replies, hears, says=says, length_ms=20_000))
     assert pressed(recording) == "22" and "the menu has said the same 3 times" in caplog.text

@@ -20,7 +20,7 @@ ACME = [
 """One menu: with a recogniser's errors, with another beginning, and cut short by a key."""
 GERMAN = [
     "Für den Vertrieb drücken Sie die 1, für den Service drücken Sie die 2, für die Buchhaltung drücken Sie die 3.",
-    "für den Vertrieb drücken sie die eins für den Service drücken Sie die zwei für die Buchhaltung drücken sie die drei",
+    "für den Vertrieb drücken sie die eins für den Service drücken Sie die zwei für die Buchhaltung drücken die drei",
 ]
 OTHERS = [
     "For orders, press 1. For returns, press 2. For invoices, press 3. To go back, press star.",

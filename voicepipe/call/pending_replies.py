@@ -20,7 +20,7 @@ class PendingReplies:
         self, context: CallContext, conversation: Conversation, hearing: Hearing, speaking: Speaking, tasks: CallTasks
     ) -> None:
         self.waiting: set[str] = set()
-        """Why turns are not answered for now: keys that are still being pressed, by the caller or by us, or a transfer."""
+        """Why turns are not answered for now: keys that are still being pressed, on either side, or a transfer."""
         self._context = context
         self._tool_runs = context.tool_runs
         self._tool_runs.on_over = self._tool_over
@@ -93,7 +93,9 @@ class PendingReplies:
         settings = self._speaking.settings
         if what == "failure":  # A person hears that it failed before it is tried again.
             settings = msgspec.structs.replace(settings, tool_choice="none")
-        elif (results or what == "keys") and settings.tool_choice != "none":  # Nobody has said anything that a tool could be forced upon.
+        elif (
+            results or what == "keys"
+        ) and settings.tool_choice != "none":  # Nobody has said anything that a tool could be forced upon.
             settings = msgspec.structs.replace(settings, tool_choice="auto")
         self._tool_runs.bring_up(results)
         order = self._context.order(settings)

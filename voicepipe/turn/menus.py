@@ -17,7 +17,7 @@ TIMES = 3
 IN_A_ROW = 3
 """Times that keys may be sent while the other side says nothing."""
 LEAST_WORDS = 5
-"""Of a menu. A person who says "yes, please" each time is none."""
+"""Words of a menu, at least. A person who says "yes, please" each time is none."""
 LONGEST, MOST = 300, 6
 """Characters that are compared, those at the end, where a menu says what it waits for; and earlier menus, the latest:
 on the event loop each may take 10 ms."""

@@ -1,5 +1,5 @@
-"""A whole PoP whose agent finds its way through a menu that is spoken by a voice and heard by Whisper; the keys that come
-to telephones: one of bare datagrams, and baresip."""
+"""A whole PoP whose agent finds its way through a spoken menu, which Whisper hears; the keys that come to telephones:
+one of bare datagrams, and baresip."""
 
 import asyncio
 import shutil

@@ -19,7 +19,7 @@ from tests.support.sinks import Blocks
 from voicepipe.audio import Block
 from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, Dialect, SoundFormat
-from voicepipe.ingress.telephony.stream_line import MARK_MS, StreamLine
+from voicepipe.ingress.telephony.stream_line import MARK_MS, ProviderCommands, StreamLine
 from voicepipe.line import HIDDEN
 
 RATE = 8000
@@ -112,7 +112,7 @@ def connected(
 ) -> tuple[Timeline, Provider, StreamLine]:
     clock = Timeline()
     provider = Provider(clock, delay, marks)
-    provider.line = StreamLine(dialect, "MZ1", (PCMU, PCMU), provider.take, nowhere, nowhere, clock)
+    provider.line = StreamLine(dialect, "MZ1", (PCMU, PCMU), provider.take, ProviderCommands(nowhere, nowhere), clock)
     return clock, provider, provider.line
 
 

@@ -61,7 +61,7 @@ class SipLine(RtpLine):
                     self.media.press(key)
                 except ValueError as error:
                     raise KeysFailed(str(error)) from None
-                while self.media.is_pressing:
+                while self.media.is_pressing:  # noqa: ASYNC110
                     await asyncio.sleep(PACKET_S)
             on_sent(key)
 

@@ -32,7 +32,7 @@ from voicepipe.ingress.telephony.dialects import (
 )
 from voicepipe.ingress.telephony.provider_access import ProviderAccess
 from voicepipe.ingress.telephony.signatures import Forbidden
-from voicepipe.ingress.telephony.stream_line import StreamLine
+from voicepipe.ingress.telephony.stream_line import ProviderCommands, StreamLine
 from voicepipe.ingress.telephony.wire import StreamWire
 from voicepipe.ingress.trace_context import in_trace
 from voicepipe.ingress.visits import Visit
@@ -192,8 +192,10 @@ class StreamEndpoint:
                 start.stream_id,
                 (start.sound, arrival.sound),
                 wire.say,
-                lambda target: provider.transfer(start, target, ring_s),
-                lambda keys: provider.send_keys(start, keys),
+                ProviderCommands(
+                    lambda target: provider.transfer(start, target, ring_s),
+                    lambda keys: provider.send_keys(start, keys),
+                ),
                 peer=peer_of(socket),
                 network=arrival.network,
             )

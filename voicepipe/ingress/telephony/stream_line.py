@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from voicepipe.audio import RATE, Pcm, samples_to_ms
 from voicepipe.audio.resample import Resampler
@@ -64,9 +65,15 @@ class Marks(FarEnd):
         return lost
 
 
+class ProviderCommands(NamedTuple):
+    """The commands about one call that its provider takes. Each gets a target, or keys."""
+
+    transfer: Callable[[str], Awaitable[None]]
+    send_keys: Callable[[str], Awaitable[None]]
+
+
 class StreamLine(SocketLine):
-    """The `HostedLine` of a media stream. `say` takes messages for the provider, `hand_over` transfers the call, `dial`
-    has the provider send keys."""
+    """The `HostedLine` of a media stream. `say` takes messages for the provider."""
 
     setup_ms = 0
     transfers = True
@@ -78,8 +85,7 @@ class StreamLine(SocketLine):
         stream_id: str,
         sounds: tuple[SoundFormat, SoundFormat],
         say: Callable[[bytes], None],
-        hand_over: Callable[[str], Awaitable[None]],
-        dial: Callable[[str], Awaitable[None]],
+        commands: ProviderCommands,
         clock: Callable[[], float] = time.monotonic,
         peer: Peer | None = None,
         network: str = "",
@@ -96,8 +102,7 @@ class StreamLine(SocketLine):
         self._dialect = dialect
         self._stream_id = stream_id
         self._say = say
-        self._hand_over = hand_over
-        self._ask_for_keys = dial
+        self._commands = commands
         self._queue.cutter.narrow = self._in.rate < RATE
         self._resample = Resampler(self._in.rate, RATE, in_step=True)
 
@@ -136,7 +141,7 @@ class StreamLine(SocketLine):
         """Transfer the call as the provider can. Raises TransferFailed."""
         self.transferring = True
         try:
-            await self._hand_over(target)
+            await self._commands.transfer(target)
         except BaseException:
             self.transferring = False
             raise
@@ -150,7 +155,7 @@ class StreamLine(SocketLine):
         """Have the provider send keys. It gets all of them at once, keeps the pauses, and cannot be called back; when
         it is done it does not say."""
         try:
-            await self._ask_for_keys(keys)
+            await self._commands.send_keys(keys)
         except asyncio.CancelledError:
             on_sent(keys)  # It may have got them.
             raise
