@@ -53,7 +53,7 @@ _TARGET = re.compile(rf"{_DIGITS}|tel:{_DIGITS}(;{_ADDRESS})?|sips?:{_ADDRESS}",
 _FILLERS = str.maketrans("", "", "()./ -")
 
 
-class _Arguments(msgspec.Struct):
+class _TransferArguments(msgspec.Struct):
     """The arguments of `transfer_call`."""
 
     to: str
@@ -98,7 +98,7 @@ def transfer_tool(agent: Agent) -> ToolSpec:
 def target(agent: Agent, arguments: str) -> str:
     """The target that the model wants for the caller. Raises TransferFailed, whose text says which names it may use."""
     try:
-        to = msgspec.json.decode(arguments, type=_Arguments).to
+        to = msgspec.json.decode(arguments, type=_TransferArguments).to
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         to = ""
     if to not in agent.transfer:
