@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.scenario import Does, Recording, Says, Scenario, play
+from tests.support.scenario import Delays, Does, Recording, Says, Scenario, play
 from tests.support.tools import last_prompt
 from voicepipe.call.call import Call
 from voicepipe.conversation.events import ReplyDone, ToolUse
@@ -55,6 +55,13 @@ async def test_what_came_of_keys_is_shown_with_the_next_reply() -> None:
     [use] = second
     assert (use.name, use.failed, use.arguments, use.result) == ("send_keys", False, '{"keys": "1w2#"}', "sent")
     assert use.took == pytest.approx(1220, abs=20)
+
+
+async def test_nobody_is_told_to_wait_for_an_answer_that_may_be_silence() -> None:
+    scenario = menu({MENU: PRESS, "sent": "Here I am."}, delays=Delays(first_token_ms=1500))
+    story = (await play(scenario)).story
+    said = [line for line in story if line.startswith("agent")]
+    assert said == ["agent (completed): One moment. ", "agent (completed): Here I am."], "before the keys alone"
 
 
 async def test_the_model_may_go_on_in_words() -> None:
