@@ -161,6 +161,9 @@ class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     transfer: str = ""
     """An entry of the agent's `transfer`: after the reply the tool `transfer_call` is called with it, the client's or,
     on a line that can transfer its caller, ours."""
+    hand_over: str = ""
+    """An entry of the agent's `hand_over`: that agent goes on behind the reply. Where it cannot, `cannot_transfer` is
+    said in place of the reply."""
     end_call: bool = False
     """After the reply the tool `end_call` is called, if the agent may hang up."""
 
@@ -219,6 +222,9 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     caller speaks up before."""
     goodbye: str = ""
     """Said by a model's reply that hangs up without a word."""
+    send_keys: bool = False
+    """The model may press keys, for another telephone system's menu: it gets the tool `send_keys`, where the line takes
+    keys."""
     keys: dict[str, str] = {}
     """Keys of the caller's telephone -> what the caller means by them, as the model reads it."""
     key_pause_ms: Ms = 2000

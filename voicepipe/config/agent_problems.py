@@ -12,7 +12,7 @@ from voicepipe.agent import GIVEN, Agent, Intent, Tool, Webhook
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.ranges import is_url
 from voicepipe.conversation.hand_over import HAND_OVER
-from voicepipe.conversation.own_tools import END_CALL, TRANSFER_TOOL, is_target
+from voicepipe.conversation.own_tools import END_CALL, SEND_KEYS, TRANSFER_TOOL, is_target
 from voicepipe.tools import tool_arguments, tool_code
 
 FIRST = "above the file's first [table]"
@@ -79,6 +79,8 @@ def _of_deeds(at: str, intent: Intent, agent: Agent) -> Iterator[str]:
         yield f"{at}.check: needs confirm as well, so that what is done has been checked and read back"
     if intent.transfer and intent.transfer not in agent.transfer:
         yield f"{at}.transfer: there is no transfer {intent.transfer}; allowed: {_all(agent.transfer)}"
+    if intent.hand_over and intent.hand_over not in agent.hand_over:
+        yield f"{at}.hand_over: there is no hand_over {intent.hand_over}; allowed: {_all(agent.hand_over)}"
     if intent.end_call and not agent.end_call:
         yield f"{at}.end_call: this agent may not hang up; put end_call = true {FIRST}"
 
@@ -107,7 +109,7 @@ def _of_texts(at: str, intent: Intent) -> Iterator[str]:
 
 def _of_tool(at: str, tool: Tool) -> Iterator[str]:
     """Problems of a tool: arguments that it cannot be called with, addresses that it cannot reach."""
-    if tool.name in (END_CALL, HAND_OVER, TRANSFER_TOOL):
+    if tool.name in (END_CALL, HAND_OVER, SEND_KEYS, TRANSFER_TOOL):
         yield f"{at}.name: {tool.name} is a tool of every agent's; choose another name"
     if (tool.webhook is None) == (not tool.function):
         yield f"{at}: {tool.name} needs exactly one of webhook and function"
