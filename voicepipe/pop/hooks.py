@@ -12,7 +12,7 @@ import httpx
 import msgspec
 
 from voicepipe.agent import Tool
-from voicepipe.base.errors import OutcomeUnknown, ToolError, VoicepipeError
+from voicepipe.base.errors import ConfigError, OutcomeUnknown, ToolError, VoicepipeError
 from voicepipe.base.ranges import is_url
 from voicepipe.base.secret_source import SecretSource
 from voicepipe.base.token_bucket import FairShare
@@ -74,6 +74,11 @@ class HookCaller:
             if is_url(hook.target):
                 return await self._by_http(hook, msgspec.json.encode({"event": hook.event, **given}))
             return await self._as_function(hook, given, call_id, tenant)
+        except HookFailed:
+            raise
+        except Exception as error:  # A fault of ours, or words of the caller's that no JSON can hold.
+            log.exception("%s: hooks.%s failed", call_id, hook.key)
+            raise HookFailed(f"it could not be called ({type(error).__name__}): the log has where") from None
         finally:
             self._running.give_back(tenant)
 
@@ -100,9 +105,7 @@ class HookCaller:
         except OutcomeUnknown:
             raise HookFailed(_too_slow(hook), "timeout") from None
         except ToolError as error:
-            raised = error.__context__
-            what = f"it raised {type(raised).__name__}: {str(raised)[:200]} (the log has where)"
-            raise HookFailed(what if raised else str(error)) from None
+            raise HookFailed(_of_function(error, hook)) from None
         if len(answer.encode(errors="replace")) > ANSWER_BYTES:
             raise HookFailed(f"its answer is over {ANSWER_BYTES // 1024} KiB: shorten it")
         return answer
@@ -150,6 +153,14 @@ async def _posted(client: httpx.AsyncClient, url: str, headers: dict[str, str], 
     if len(answer) > ANSWER_BYTES:
         raise HookFailed(f"its answer is over {ANSWER_BYTES // 1024} KiB: shorten it")
     return answer.decode(errors="replace")
+
+
+def _of_function(error: ToolError, hook: Hook) -> str:
+    """Why a function gave no answer."""
+    raised = error.__context__
+    if raised and str(error) == f"{hook.key} failed":
+        return f"it raised {type(raised).__name__}: {str(raised)[:200]} (the log has where)"
+    return str(raised) if isinstance(raised, ConfigError) else str(error)
 
 
 def _too_slow(hook: Hook) -> str:
