@@ -64,7 +64,7 @@ class CallContext:
         return ReplyOrder(partial(self._prompt, history, settings, words, speculative), settings)
 
     def _prompt(self, history: History, settings: CallSettings, words: str, speculative: bool) -> Prompt:
-        instructions = with_origin(settings.instructions, settings.origin)
+        instructions = with_origin(settings.instructions, settings.origin, settings.began)
         messages = history.messages(instructions, [Item("", text=words)])
         theirs = {spec.name for spec in settings.tools}
         agents = (tool.spec for tool in settings.agent.tools if tool.name not in theirs)

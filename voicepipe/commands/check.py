@@ -16,6 +16,7 @@ from voicepipe.config.file_kind import kind_of, located
 from voicepipe.config.phone_config import takes_phones
 from voicepipe.config.pop_config import with_slots
 from voicepipe.config.probe_config import ProbeConfig, secrets_of
+from voicepipe.config.variable_problems import single_braced
 from voicepipe.directory import tokens
 from voicepipe.directory.server.run import check as check_directory
 from voicepipe.engines import packages
@@ -103,7 +104,7 @@ def _verdict(file: Path, names: Names) -> int:
         notes: Iterable[str] = ()
         if kind == "agent":
             agent = _of_agent(file, names)
-            notes, warned = _notes_of_one(agent), _unsigned(agent)
+            notes, warned = _notes_of_one(agent), (*single_braced(agent), *_unsigned(agent))
         elif kind == "intents":
             toml_file.read(file, Intents)
         elif kind == "rules":
@@ -277,6 +278,7 @@ def _warnings(file: Path | None, settings: config.Config, agents: Iterable[Agent
     yield from _lacking_room(settings)
     yield from _without_effect(settings)
     yield from _without_deliveries(agents, settings)
+    yield from (f"Agent {agent.name}: {said}" for agent in agents for said in single_braced(agent))
     if refusal:
         raise ConfigError(refusal)
 

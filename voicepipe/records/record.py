@@ -63,6 +63,8 @@ class CallSummary(KeptCall, frozen=True, kw_only=True):
     """The party to whom the caller was transferred; empty: none."""
     trace: str = ""
     """The id of its trace (W3C), 32 hexadecimal digits; empty: it is not traced."""
+    variables: dict[str, str] = {}
+    """Values of its agent's variables, without those that stand in headers."""
 
 
 class CallRecord(CallSummary, frozen=True, kw_only=True):
@@ -94,4 +96,5 @@ def summary(
         network=end.network if end else None,
         transferred_to=end.transferred_to if end else "",
         trace=call.trace_id,
+        variables=call.variables,
     )  # fmt: skip

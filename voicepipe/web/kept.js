@@ -84,6 +84,7 @@ export function factsOf(record) {
     ["Network", [Number.isFinite(network.loss_percent) && `${network.loss_percent.toFixed(1)} % lost`,
       Number.isFinite(network.jitter_ms) && `${Math.round(network.jitter_ms)} ms jitter`].filter(Boolean).join(", ")],
     ["Cost", isPriced(record) ? money(record.cost) : ""],
+    ["Variables", Object.entries(record.variables ?? {}).map(([name, value]) => `${name}: ${value || "empty"}`).join(", ")],
     ["Trace", record.trace ?? ""],
   ];
   return facts.filter(([, text]) => text).flatMap(([name, text]) => [made("dt", "", name), made("dd", "", text)]);

@@ -13,7 +13,7 @@ from voicepipe.conversation.own_tools import END_CALL_TOOL
 from voicepipe.conversation.prompt import with_origin
 from voicepipe.engines.base import Message, Prompt, ToolCall
 from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue, FrontdeskState, fill
-from voicepipe.engines.llm.frontdesk.matcher import Match
+from voicepipe.engines.llm.frontdesk.matcher import Match, Matcher
 from voicepipe.turn.keypad import Keypad
 
 AGENT = AT_ONCE
@@ -342,13 +342,13 @@ def test_of_a_long_conversation_only_what_is_new_is_looked_up(
     turns = [Message("user", f"do you have parking for car {number}") for number in range(300)]
     reply(desk, Prompt(tuple(turns), agent=AGENT))
     looked_up: list[str] = []
-    match = desk._matcher.match
+    match = Matcher.match
 
-    def counted(text: str) -> Match:
+    def counted(matcher: Matcher, text: str) -> Match:
         looked_up.append(text)
-        return match(text)
+        return match(matcher, text)
 
-    monkeypatch.setattr(desk._matcher, "match", counted)
+    monkeypatch.setattr(Matcher, "match", counted)
     reply(desk, Prompt((*turns, Message("user", "where are you anyway")), agent=AGENT))
     assert looked_up == ["where are you anyway"]
 

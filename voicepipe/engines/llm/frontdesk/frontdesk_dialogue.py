@@ -4,6 +4,7 @@
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -96,22 +97,31 @@ class FrontdeskAnswer:
     understood: bool = True
 
 
-class FrontdeskDialogue:
-    """The dialogue rules of one agent, made from its intents."""
+class KeptMatches:
+    """The intents that texts match best. Kept, because every turn is heard again in each later one's fold."""
 
-    def __init__(self, agent: Agent) -> None:
-        self.agent = agent
-        self.intents = {intent.name: intent for intent in agent.intents}
-        self._matcher = Matcher(agent.intents)
+    def __init__(self, intents: Sequence[Intent]) -> None:
+        self._matcher = Matcher(intents)
         self._matches: dict[str, Match] = {}
 
     def match(self, text: str) -> Match:
-        """The best intent for `text`. Kept, because every turn is heard again in each later one's fold."""
+        """The best intent for `text`."""
         if text not in self._matches:
             if len(self._matches) >= 4096:
                 self._matches.clear()
             self._matches[text] = self._matcher.match(text)
         return self._matches[text]
+
+
+class FrontdeskDialogue:
+    """The dialogue rules of one agent, made from its intents."""
+
+    def __init__(self, agent: Agent, matches: KeptMatches | None = None) -> None:
+        """`matches`: those of an agent with the same intents and examples, if they are known; making them takes
+        long."""
+        self.agent = agent
+        self.intents = {intent.name: intent for intent in agent.intents}
+        self.match = (matches or KeptMatches(agent.intents)).match
 
     def after(self, state: FrontdeskState, message: Message) -> FrontdeskState:
         """The state of the conversation after one more message."""
