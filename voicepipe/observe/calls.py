@@ -80,7 +80,7 @@ class LiveCall:
         line: Line,
         now: float,
         origin: Origin = NOWHERE,
-        variables: Mapping[str, str] = NO_VARIABLES,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         """The call was answered: it has a line now. `variables`: those that records may hold."""
         self._line = line

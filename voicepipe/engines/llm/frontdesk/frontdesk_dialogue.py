@@ -121,7 +121,8 @@ class FrontdeskDialogue:
         long."""
         self.agent = agent
         self.intents = {intent.name: intent for intent in agent.intents}
-        self.match = (matches or KeptMatches(agent.intents)).match
+        self.matches = matches or KeptMatches(agent.intents)
+        self.match = self.matches.match
 
     def after(self, state: FrontdeskState, message: Message) -> FrontdeskState:
         """The state of the conversation after one more message."""
