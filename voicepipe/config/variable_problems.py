@@ -3,7 +3,6 @@
 import difflib
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from zoneinfo import available_timezones
 
 from voicepipe.agent import Agent
@@ -14,9 +13,7 @@ from voicepipe.conversation.variables import (
     NAME,
     STRANGERS,
     VariableFound,
-    date_of,
     has_variables,
-    time_of,
     variables_in,
     zone,
 )
@@ -89,7 +86,7 @@ def _of_one(agent: Agent, found: VariableFound, text: str) -> str:
 
 def _of_time_zone(agent: Agent) -> Iterator[str]:
     try:
-        now = datetime.now(UTC).astimezone(zone(agent.time_zone))
+        zone(agent.time_zone)
     except (KeyError, ValueError, OSError):
         names = available_timezones()
         close = difflib.get_close_matches(agent.time_zone, names, 1) or sorted(
@@ -97,6 +94,3 @@ def _of_time_zone(agent: Agent) -> Iterator[str]:
         )
         advice = f"did you mean {close[0]}?" if close else "give an IANA name, such as Europe/Berlin"
         yield f"time_zone: {agent.time_zone!r} is no time zone; {advice}"
-        return
-    date_of(now, agent.language)  # Reads the names of days and months, so that no call waits for them.
-    time_of(now, agent.language)
