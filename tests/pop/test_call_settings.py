@@ -5,13 +5,14 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from tests.support.hostile_values import HOSTILE
 from voicepipe.agent import NOWHERE, Agent, Origin, Tool, Webhook
 from voicepipe.call_api import NO_ANSWER, HookAnswer
 from voicepipe.conversation.prompt import ToolCall, with_origin
 from voicepipe.ingress.realtime.session import Session
-from voicepipe.pop.call_settings import settings_of
+from voicepipe.pop.call_settings import ColleagueSettings, settings_of
 from voicepipe.tools.tool_runner import ToolRunner
 
 NOW = datetime(2026, 11, 30, 13, 5, tzinfo=UTC)
@@ -63,6 +64,21 @@ def test_variables_that_the_file_does_not_list_are_logged_in_one_line(caplog: py
 def test_a_target_that_is_none_is_left_out_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert settings_of(AGENT, NOWHERE, NO_ANSWER, NOW).agent.transfer == {"desk": "+4930"}
     assert "nobody can be called at transfer.branch" in caplog.text
+
+
+def test_an_agent_that_takes_over_has_what_the_hook_gave_and_its_own_file_s_values_and_the_call_s_time(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    first = settings_of(AGENT, Origin("+49"), HookAnswer(variables={"customer": "Ann"}), NOW)
+    billing = Agent("billing", greeting="{{customer}} {{token}} {{invoice}} {{caller}} {{time}}", time_zone="UTC",
+                    variables={"customer": "you", "token": "none", "invoice": "0"})  # fmt: skip
+    colleagues = ColleagueSettings(first, NOW)
+    its = colleagues.of(billing)
+    assert its.agent.greeting == "Ann none 0 +49 1:05 pm" and its.origin == first.origin
+    assert colleagues.of(billing) is its, "asked for with each prompt, made once"
+    edited = replace(billing, greeting="{{invoice}}")
+    assert colleagues.of(edited).agent.greeting == "0"
+    assert "billing" not in caplog.text
 
 
 class OneRequestServer:

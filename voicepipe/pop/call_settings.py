@@ -29,3 +29,25 @@ def settings_of(agent: Agent, origin: Origin, said: HookAnswer, now: datetime) -
                     agent.name, " and transfer.".join(sorted(lost)))  # fmt: skip
     settings = CallSettings.of(its, origin, values)
     return replace(settings, began=moment_of(now), secret_variables=secret_names(agent))
+
+
+class ColleagueSettings:
+    """The settings with which other agents go on with a call. Each prompt that offers a hand-over asks for them, so
+    they are made once."""
+
+    def __init__(self, first: CallSettings, began: datetime) -> None:
+        """`first`: those with which the call began; `began`: when, with a time zone."""
+        self._first = first
+        self._began = began
+        self._made: dict[str, tuple[Agent, CallSettings]] = {}
+
+    def of(self, agent: Agent) -> CallSettings:
+        """Values that the hook gave for variables of both agents hold for this one, too."""
+        known, settings = self._made.get(agent.name, (None, None))
+        if settings is None or known is not agent:
+            usual = self._first.agent.variables
+            given = {name: value for name, value in self._first.variables.items()
+                     if name in agent.variables and value != usual.get(name)}  # fmt: skip
+            settings = settings_of(agent, self._first.origin, HookAnswer(variables=given), self._began)
+            self._made[agent.name] = agent, settings
+        return settings
