@@ -113,6 +113,9 @@ class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     transfer: str = ""
     """An entry of the agent's `transfer`: after the reply the tool `transfer_call` is called with it, the client's or,
     on a line that can transfer its caller, ours."""
+    hand_over: str = ""
+    """An entry of the agent's `hand_over`: that agent goes on behind the reply. Where it cannot, `cannot_transfer` is
+    said in place of the reply."""
     end_call: bool = False
     """After the reply the tool `end_call` is called, if the agent may hang up."""
 

@@ -76,6 +76,8 @@ def _of_deeds(at: str, intent: Intent, agent: Agent) -> Iterator[str]:
         yield f"{at}.check: needs confirm as well, so that what is done has been checked and read back"
     if intent.transfer and intent.transfer not in agent.transfer:
         yield f"{at}.transfer: there is no transfer {intent.transfer}; allowed: {_all(agent.transfer)}"
+    if intent.hand_over and intent.hand_over not in agent.hand_over:
+        yield f"{at}.hand_over: there is no hand_over {intent.hand_over}; allowed: {_all(agent.hand_over)}"
     if intent.end_call and not agent.end_call:
         yield f"{at}.end_call: this agent may not hang up; put end_call = true {FIRST}"
 
