@@ -13,7 +13,7 @@ from voicepipe.base.errors import ConfigError
 from voicepipe.base.ranges import is_url
 from voicepipe.config.variable_problems import of_variables
 from voicepipe.conversation.hand_over import HAND_OVER
-from voicepipe.conversation.own_tools import END_CALL, TRANSFER_TOOL, is_target
+from voicepipe.conversation.own_tools import END_CALL, SEND_KEYS, TRANSFER_TOOL, is_target
 from voicepipe.conversation.variables import sample
 from voicepipe.tools import tool_arguments, tool_code
 
@@ -106,7 +106,7 @@ def _of_texts(at: str, intent: Intent) -> Iterator[str]:
 
 def _of_tool(at: str, tool: Tool) -> Iterator[str]:
     """Problems of a tool: arguments that it cannot be called with, addresses that it cannot reach."""
-    if tool.name in (END_CALL, HAND_OVER, TRANSFER_TOOL):
+    if tool.name in (END_CALL, HAND_OVER, SEND_KEYS, TRANSFER_TOOL):
         yield f"{at}.name: {tool.name} is a tool of every agent's; choose another name"
     if (tool.webhook is None) == (not tool.function):
         yield f"{at}: {tool.name} needs exactly one of webhook and function"
