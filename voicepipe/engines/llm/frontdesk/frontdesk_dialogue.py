@@ -4,7 +4,6 @@
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +11,7 @@ from voicepipe.agent import Agent, Intent
 from voicepipe.conversation.own_tools import TRANSFER_TOOL
 from voicepipe.engines.base import Message
 from voicepipe.engines.llm.frontdesk import slots
-from voicepipe.engines.llm.frontdesk.matcher import Match, Matcher
+from voicepipe.engines.llm.frontdesk.matcher import KeptMatches, Match
 from voicepipe.engines.llm.frontdesk.results import as_object, detail, readable, text_of
 from voicepipe.engines.llm.frontdesk.sounds_alike import words
 from voicepipe.turn.answers import agrees, answers, declines, to_be_done
@@ -96,22 +95,6 @@ class FrontdeskAnswer:
     end_call: bool = False
     hand_over: str = ""
     understood: bool = True
-
-
-class KeptMatches:
-    """The intents that texts match best. Kept, because every turn is heard again in each later one's fold."""
-
-    def __init__(self, intents: Sequence[Intent]) -> None:
-        self._matcher = Matcher(intents)
-        self._matches: dict[str, Match] = {}
-
-    def match(self, text: str) -> Match:
-        """The best intent for `text`."""
-        if text not in self._matches:
-            if len(self._matches) >= 4096:
-                self._matches.clear()
-            self._matches[text] = self._matcher.match(text)
-        return self._matches[text]
 
 
 class FrontdeskDialogue:

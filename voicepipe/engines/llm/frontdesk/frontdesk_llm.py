@@ -21,9 +21,9 @@ from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import (
     FrontdeskAnswer,
     FrontdeskDialogue,
     FrontdeskState,
-    KeptMatches,
     fill,
 )
+from voicepipe.engines.llm.frontdesk.matcher import KeptMatches
 from voicepipe.engines.llm.frontdesk.steps import Steps, unhurried
 from voicepipe.turn.keypad import as_digits
 
