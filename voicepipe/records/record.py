@@ -67,6 +67,8 @@ class CallSummary(KeptCall, frozen=True, kw_only=True):
     """The id of its trace (W3C), 32 hexadecimal digits; empty: it is not traced."""
     hook: HookRun | None = None
     """How the `hooks.before_call` of the agent that was called has answered; None: it has none."""
+    variables: dict[str, str] = {}
+    """Values of its agent's variables, without those that stand in headers."""
 
 
 class CallRecord(CallSummary, frozen=True, kw_only=True):
@@ -100,4 +102,5 @@ def summary(
         handed_to=end.handed_to if end else (),
         trace=call.trace_id,
         hook=call.hook,
+        variables=call.variables,
     )  # fmt: skip
