@@ -69,7 +69,7 @@ class CallContext:
         theirs = {spec.name for spec in settings.tools}
         agents = (tool.spec for tool in settings.agent.tools if tool.name not in theirs)
         tools = (*settings.tools, *agents, *self.own_tools(settings))
-        return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
+        return Prompt(messages, tools, settings.tool_choice, settings.most_tokens, speculative, settings.agent)
 
     def about(self, origin: Origin) -> dict[str, Any]:
         """The phone call as tools read it: {"id", "caller", "called", "headers"}."""

@@ -113,6 +113,10 @@ def open_agents(config: Config, wanted: Path | None = None, known: "AgentStore |
             raise ConfigError(
                 f"{key}: there is no agent {name} in {store.directory}; allowed: {', '.join(store.names())}"
             )
+    if config.engines.llm == "vllm":
+        for agent in store:
+            if problem := config.vllm.lacks_model(agent.name, agent.model):
+                raise ConfigError(problem)
     return store
 
 
