@@ -66,7 +66,8 @@ class Call:
         us: Call = weakref.proxy(self)
         """Our parts know us by this weak reference: a cycle would keep the call's sound until the collector ran."""
         self._playout = Playout(line, clock, config.turn.duck_db)
-        speaker = PhraseSpeaker(engines.tts, line.out_rate, settings.agent.language, engines.made_ahead)
+        agent = settings.agent
+        speaker = PhraseSpeaker(engines.tts, line.out_rate, agent.language, engines.made_ahead, agent.pronounce)
         context = CallContext(call_id, engines, speaker, self._playout, begin_tool, config.ladder, clock, emit)
         self._context = context
         self._history, self._tool_runs = context.history, context.tool_runs

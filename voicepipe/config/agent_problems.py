@@ -7,12 +7,15 @@ from collections.abc import Iterable, Iterator
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
-from voicepipe.agent import Agent, Intent, Tool, Webhook
+from voicepipe.agent import Agent, Intent, Pronunciation, Tool, Webhook
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.ranges import is_url
+from voicepipe.conversation import pronunciation
 from voicepipe.conversation.own_tools import END_CALL, TRANSFER_TOOL, is_target
 from voicepipe.tools import tool_arguments, tool_code
 
+MOST_WORDS, LONGEST_WORD = 50, 60
+"""Limits of a vocabulary: a recogniser reads all of it each time that it listens."""
 FIRST = "above the file's first [table]"
 """Where in a file the keys of the agent itself belong."""
 EXAMPLE = 'properties = { day = { type = "string" } }'
@@ -31,6 +34,8 @@ MORE_PROPERTIES = {
 def of_agent(agent: Agent) -> Iterator[str]:
     """Problems outside of its intents, and of its tools' functions."""
     yield from _of_telephone(agent)
+    yield from _of_pronounce(agent)
+    yield from _of_vocabulary(agent)
     yield from _twice("tools", (tool.name for tool in agent.tools))
     for index, tool in enumerate(agent.tools):
         yield from _of_tool(f"tools[{index}]", tool)
@@ -178,6 +183,34 @@ def _of_telephone(agent: Agent) -> Iterator[str]:
                 f"transfer.{name}: nobody can be called at {target!r}; give a number such as +4930123456, or an "
                 f"address such as sip:ann@example.com or tel:+4930123456{advice}"
             )
+
+
+def _of_pronounce(agent: Agent) -> Iterator[str]:
+    seen: dict[str, str] = {}
+    for word, entry in agent.pronounce.items():
+        at, said, key = f"pronounce.{word}", Pronunciation.of(entry), pronunciation.folded(word)
+        if word in Agent.__struct_fields__:
+            yield f"{at}: is a key of the agent; put it {FIRST}. If you mean the word, write it with a capital"
+        if not re.search(r"\w", word):
+            yield f"pronounce: {word!r} is no word"
+        if first := seen.get(key):
+            yield f"{at}: is the same word as {first}: case makes no difference; keep one of the two"
+        seen.setdefault(key, word)
+        if not said.spelling.strip() and not said.ipa.strip():
+            yield f'{at}: is empty; give a spelling, as "Shivawn", or IPA between slashes, as "/ʃɪˈvɔːn/"'
+        if unknown := pronunciation.unknown_ipa(said.ipa):
+            yield f"{at}: {' '.join(unknown)} is no sign of the IPA; a spelling has no slashes around it"
+
+
+def _of_vocabulary(agent: Agent) -> Iterator[str]:
+    if len(agent.vocabulary) > MOST_WORDS:
+        yield (
+            f"vocabulary: cannot have {len(agent.vocabulary)} entries; at most {MOST_WORDS}: keep those that callers say "
+            "and the recogniser gets wrong"
+        )
+    for index, word in enumerate(agent.vocabulary):
+        if not (re.search(r"\w", word) and word.isprintable() and len(word) <= LONGEST_WORD):
+            yield f"vocabulary[{index}]: cannot be {word!r}; give a word or a name, of at most {LONGEST_WORD} characters"
 
 
 def _required(tool: Tool) -> list[str]:

@@ -17,6 +17,7 @@ from voicepipe.engines.base import (
     Llm,
     OnPartial,
     Prompt,
+    ReadsIpa,
     Restarts,
     Speech,
     Tts,
@@ -143,6 +144,9 @@ class DelayedTts(_Around[Tts]):
 
     def voice_for(self, asked: str, language: str = "") -> str:
         return self._inner.voice_for(asked, language)
+
+    def reads_ipa(self, voice: str) -> bool:
+        return isinstance(self._inner, ReadsIpa) and self._inner.reads_ipa(voice)
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
