@@ -29,7 +29,11 @@ def notes(agent: Agent, **engines: str) -> list[str]:
         ({"model": "large"}, {"llm": "auto"}, ""),
         ({"model": "large"}, {"llm": "openai"}, ""),
         ({"model": "large", "intents": (Intent("i", ("x",)),)}, {"llm": "auto"}, "answered by the embedded engine"),
-        ({"vocabulary": ("Okonkwo",)}, {"asr": "nemotron"}, 'engines.asr = "nemotron" cannot expect words; whisper can'),
+        (
+            {"vocabulary": ("Okonkwo",)},
+            {"asr": "nemotron"},
+            'engines.asr = "nemotron" cannot expect words; whisper can',
+        ),
         ({"vocabulary": ("Okonkwo",)}, {"asr": "whisper"}, ""),
         ({"pronounce": IPA}, {"tts": "coqui"}, "pronounce.Siobhan has no effect: its voice"),
         ({"pronounce": {"Siobhan": Pronunciation("ʃɪˈvɔːn", "Shivawn")}}, {"tts": "coqui"}, ""),

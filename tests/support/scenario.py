@@ -302,9 +302,11 @@ class TellingAsr(ScriptedAsr):
         super().__init__(*args)
         self.asked: list[str] = []
 
-    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> ScriptedAsrStream:
+    def stream(
+        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
+    ) -> ScriptedAsrStream:
         self.asked.append(asked)
-        return super().stream(on_partial, language=language, asked=asked)
+        return super().stream(on_partial, language=language, asked=asked, vocabulary=vocabulary)
 
 
 def told(event: CallEvent) -> str:

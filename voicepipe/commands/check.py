@@ -165,7 +165,8 @@ def _needing_a_model(agents: Iterable[Agent], settings: config.Config) -> Iterat
 def _answered_by(agent: Agent, configured: str, found: local_servers.LocalServer) -> str:
     model = agent.model or configured or found.models[0]
     if agent.model and not {agent.model, f"{agent.model}:latest"} & {*found.models}:
-        return f"Agent {agent.name} names the model {model}, which {found} does not list; it lists {', '.join(found.models)}"
+        listed = ", ".join(found.models)
+        return f"Agent {agent.name} names the model {model}, which {found} does not list; it lists {listed}"
     return f"Agent {agent.name} is answered by {model} of {found}"
 
 

@@ -205,12 +205,12 @@ def _of_pronounce(agent: Agent) -> Iterator[str]:
 def _of_vocabulary(agent: Agent) -> Iterator[str]:
     if len(agent.vocabulary) > MOST_WORDS:
         yield (
-            f"vocabulary: cannot have {len(agent.vocabulary)} entries; at most {MOST_WORDS}: keep those that callers say "
-            "and the recogniser gets wrong"
+            f"vocabulary: cannot have {len(agent.vocabulary)} entries; at most {MOST_WORDS}: keep what callers "
+            "say and the recogniser gets wrong"
         )
     for index, word in enumerate(agent.vocabulary):
         if not (re.search(r"\w", word) and word.isprintable() and len(word) <= LONGEST_WORD):
-            yield f"vocabulary[{index}]: cannot be {word!r}; give a word or a name, of at most {LONGEST_WORD} characters"
+            yield f"vocabulary[{index}]: cannot be {word!r}; give a word or a name of up to {LONGEST_WORD} characters"
 
 
 def _required(tool: Tool) -> list[str]:

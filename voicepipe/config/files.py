@@ -169,7 +169,10 @@ def _checked(file: Path, shape: type[Manifest]) -> dict[str, Any]:
     for voice in tables.get("neutts", {}).get("voices", {}).values():
         locate_made({"voice": voice}, (("voice", "file"),), file)
     adapters = tables.get("vllm", {}).get("lora", {})
-    for its, key in (*((tables.get(table, {}), key) for table, key in MODELS), *((adapters, name) for name in adapters)):
+    for its, key in (
+        *((tables.get(table, {}), key) for table, key in MODELS),
+        *((adapters, name) for name in adapters),
+    ):
         if name := its.get(key):
             path = placed(file, name)
             if name.startswith((".", "/", "~")) or os.path.exists(path):

@@ -23,10 +23,9 @@ CONSONANTS = "bcdfghjklmnpqrstvwxzßçðħŋɕɖɟɠɡɢɣɥɦɧɫɬɭɮɰɱɲɳ
 STRESS = "ˈˌ"
 LENGTH = "ːˑ"
 SMALL = "ʰʲʷˠˤⁿˡʼ\u0303\u0329\u030d\u032f\u0325\u030a\u031a\u032a\u0361\u035c"
-"""Modifier letters, and the marks for what is nasal, syllabic, not syllabic, voiceless, unreleased, dental, or tied."""
+"""Modifier letters, and marks: nasal, syllabic, not syllabic, voiceless, unreleased, dental, tied."""
 KNOWN = frozenset(VOWELS + CONSONANTS + STRESS + LENGTH + SMALL)
-ALIKE = str.maketrans({":": "ː", "'": "ˈ", "’": "ˈ", ",": "ˌ", "g": "ɡ", "ã": "a\u0303", "õ": "o\u0303", ".": "", "‿": "",
-                       "\u0361": "", "\u035c": ""})  # fmt: skip
+ALIKE = str.maketrans({":": "ː", "'": "ˈ", "’": "ˈ", ",": "ˌ", "g": "ɡ", ".": "", "‿": "", "\u0361": "", "\u035c": ""})
 """What is typed for a sign of the IPA; syllables' ends and ties say nothing to a voice."""
 _STRESSED = re.compile(f"([{STRESS}])([^{VOWELS}{STRESS} ]*)(?=[{VOWELS}])")
 _LETTER = r"[\p{L}\p{M}\p{N}_]"
@@ -95,7 +94,9 @@ NONE = Pronunciations()
 @lru_cache(256)
 def _compiled(said: Pronunciations) -> tuple["regex.Pattern[str]", dict[str, tuple[str, bool]]]:
     longest = sorted((word for word, _, _ in said.words), key=len, reverse=True)
-    written = "|".join(regex.escape(word, literal_spaces=True).replace(" ", r"\s+").replace("'", "['’]") for word in longest)
+    written = "|".join(
+        regex.escape(word, literal_spaces=True).replace(" ", r"\s+").replace("'", "['’]") for word in longest
+    )
     pattern = regex.compile(rf"(?iV1){_BEFORE}(?:{written}){_BEHIND}")
     return pattern, {word: (words, is_ipa) for word, words, is_ipa in said.words}
 

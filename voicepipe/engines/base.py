@@ -152,9 +152,11 @@ class AsrStream(Protocol):
 class Asr(Engine, Protocol):
     """A speech recogniser, for all calls of a PoP."""
 
-    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> AsrStream:
+    def stream(
+        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
+    ) -> AsrStream:
         """Begin an utterance. `asked`: what the agent has said since the caller spoke last; where that asks for digits,
-        a recogniser may expect some."""
+        a recogniser may expect some. `vocabulary`: names and words that callers say, which some recognisers expect."""
         ...
 
 

@@ -226,8 +226,8 @@ async def _load() -> ThreadedVoice[_Library]:
 
 
 class EspeakTts(SupervisedEngine[ThreadedVoice[_Library]]):
-    """The voice engine `espeak`: espeak-ng. Implements `base.Tts` and `base.ReadsIpa`. Voices are language tags with an optional variant:
-    "en-us", "en-gb-x-rp+Annie"."""
+    """The voice engine `espeak`: espeak-ng. Implements `base.Tts` and `base.ReadsIpa`. Voices are language tags with an
+    optional variant: "en-us", "en-gb-x-rp+Annie"."""
 
     rate = 22050
 

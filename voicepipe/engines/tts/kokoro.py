@@ -52,7 +52,8 @@ CUDA = "CUDAExecutionProvider"
 
 
 class KokoroTts(SupervisedEngine[ThreadedVoice["_KokoroModel"]]):
-    """The voice engine `kokoro`. Implements `base.Tts` and `base.ReadsIpa`. Voices are the model's: "af_heart", "bm_george"."""
+    """The voice engine `kokoro`. Implements `base.Tts` and `base.ReadsIpa`. Voices are the model's: "af_heart",
+    "bm_george"."""
 
     rate = RATE
 

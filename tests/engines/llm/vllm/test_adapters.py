@@ -53,7 +53,9 @@ def test_a_rank_beyond_vllms_is_refused(tmp_path: Path) -> None:
 
 def test_an_agent_is_answered_by_its_adapter_or_by_the_model() -> None:
     settings = VllmConfig("org/llm", lora={"clinic": "x", "desk": "y"})
-    assert answering(settings, Agent("a")).by == answering(settings, Agent("a", model="org/llm")).by == "org/llm in vLLM"
+    assert (
+        answering(settings, Agent("a")).by == answering(settings, Agent("a", model="org/llm")).by == "org/llm in vLLM"
+    )
     assert answering(settings, Agent("a", model="clinic")).by == "clinic in vLLM"
     assert answering(settings, Agent("a", model="clinik")).lacks == (
         "Agent a: model: there is no vllm.lora.clinik; allowed: org/llm, clinic, desk"
@@ -63,7 +65,9 @@ def test_an_agent_is_answered_by_its_adapter_or_by_the_model() -> None:
 def test_no_pop_starts_with_an_agent_whose_adapter_is_not_configured(tmp_path: Path) -> None:
     (tmp_path / "desk.toml").write_text("name = 'desk'\nmodel = 'clinik'")
     tables: dict[str, Any] = {"pop": {"agents": str(tmp_path), "default_agent": "desk"}, "engines": {"llm": "vllm"}}
-    with pytest.raises(ConfigError, match=r"Agent desk: model: there is no vllm\.lora\.clinik; allowed: org/llm, clinic"):
+    with pytest.raises(
+        ConfigError, match=r"Agent desk: model: there is no vllm\.lora\.clinik; allowed: org/llm, clinic"
+    ):
         open_agents(config.parse(tables | {"vllm": {"model": "org/llm", "lora": {"clinic": "x"}}}))
     assert open_agents(config.parse(tables | {"engines": {"llm": "openai"}})), "a server's models are not known here"
 

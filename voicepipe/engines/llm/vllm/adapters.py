@@ -39,7 +39,9 @@ def _rank(name: str, directory: Path) -> int:
     patterns = said.get("rank_pattern") or {}
     ranks = [said.get("r"), *(patterns.values() if isinstance(patterns, dict) else ())]
     if not all(type(rank) is int and rank > 0 for rank in ranks):
-        raise EngineError(f"{LORA}{name}: {directory} is no LoRA adapter: it has no adapter_config.json with a rank (r).")
+        raise EngineError(
+            f"{LORA}{name}: {directory} is no LoRA adapter: it has no adapter_config.json with a rank (r)."
+        )
     return max(int(rank) for rank in ranks if rank)
 
 

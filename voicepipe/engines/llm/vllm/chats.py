@@ -41,8 +41,8 @@ class ChatRequest:
 
 
 class Chats:
-    """Turns prompts into requests of one AsyncLLM. `lora`: the directory of each adapter, by its name. Raises TypeError:
-    there are no such parsers, or the tokenizer does not fit them."""
+    """Turns prompts into requests of one AsyncLLM. `lora`: the directory of each adapter, by its name. Raises
+    TypeError: there are no such parsers, or the tokenizer does not fit them."""
 
     def __init__(self, llm: AsyncLLM, config: VllmConfig, lora: Mapping[str, str]) -> None:
         self._lora = {name: LoRARequest(name, number, path) for number, (name, path) in enumerate(lora.items(), 1)}
@@ -78,7 +78,9 @@ class Chats:
                     log.info("a prompt of %d messages was cut to %d", len(whole), len(messages))
                 params = request.to_sampling_params(reply, self._defaults)
                 reading = self._reading(request, inputs["prompt_token_ids"])
-                return ChatRequest(inputs, params, reading, self._lora.get(prompt.agent.model) if prompt.agent else None)
+                return ChatRequest(
+                    inputs, params, reading, self._lora.get(prompt.agent.model) if prompt.agent else None
+                )
         raise RequestRefused(
             f"The agent's instructions and tools leave no room for a reply in {limit} tokens: shorten them, or raise "
             "vllm.max_model_len."

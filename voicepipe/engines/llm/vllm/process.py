@@ -98,8 +98,9 @@ class VllmProcess:
     async def outputs(
         self, inputs: Any, params: Any, priority: int, chars: int, lora: Any = None
     ) -> AsyncGenerator[Any, None]:
-        """The outputs of a new request of so many characters; that they come is noted. `lora`: vLLM's LoRARequest. Closing it aborts the request in
-        the engine. If that is done before any came, something small is asked for."""
+        """The outputs of a new request of so many characters; that they come is noted. `lora`: vLLM's
+        LoRARequest. Closing it aborts the request in the engine. If that is done before any came, something small is
+        asked for."""
         within_s = self._stall_s + CHAR_S * chars
         try:
             asked = self.llm.generate(inputs, params, str(next(self._ids)), lora_request=lora, priority=priority)
