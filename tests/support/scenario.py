@@ -301,11 +301,13 @@ class TellingAsr(ScriptedAsr):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.asked: list[str] = []
+        self.vocabularies: set[tuple[str, ...]] = set()
 
     def stream(
         self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
     ) -> ScriptedAsrStream:
         self.asked.append(asked)
+        self.vocabularies.add(tuple(vocabulary))
         return super().stream(on_partial, language=language, asked=asked, vocabulary=vocabulary)
 
 
