@@ -1,23 +1,22 @@
 """Errors in an agent that its types do not show. Each is a line "key: what is wrong; what helps"."""
 
+import difflib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
-from voicepipe.agent import Agent, Intent, Pronunciation, Tool, Webhook
+from voicepipe.agent import Agent, Intent, Tool, Webhook
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.ranges import is_url
-from voicepipe.conversation import pronunciation
+from voicepipe.config import word_problems
+from voicepipe.config.word_problems import FIRST
+from voicepipe.conversation.hand_over import HAND_OVER
 from voicepipe.conversation.own_tools import END_CALL, TRANSFER_TOOL, is_target
 from voicepipe.tools import tool_arguments, tool_code
 
-MOST_WORDS, LONGEST_WORD = 50, 60
-"""Limits of a vocabulary: a recogniser reads all of it each time that it listens."""
-FIRST = "above the file's first [table]"
-"""Where in a file the keys of the agent itself belong."""
 EXAMPLE = 'properties = { day = { type = "string" } }'
 KEYWORDS = {
     *Draft202012Validator.VALIDATORS, "$defs", "$vocabulary", "contentSchema", "default", "definitions", "dependencies",
@@ -34,8 +33,8 @@ MORE_PROPERTIES = {
 def of_agent(agent: Agent) -> Iterator[str]:
     """Problems outside of its intents, and of its tools' functions."""
     yield from _of_telephone(agent)
-    yield from _of_pronounce(agent)
-    yield from _of_vocabulary(agent)
+    yield from word_problems.of_words(agent)
+    yield from _of_hand_over(agent)
     yield from _twice("tools", (tool.name for tool in agent.tools))
     for index, tool in enumerate(agent.tools):
         yield from _of_tool(f"tools[{index}]", tool)
@@ -75,6 +74,8 @@ def _of_deeds(at: str, intent: Intent, agent: Agent) -> Iterator[str]:
         yield f"{at}.check: needs confirm as well, so that what is done has been checked and read back"
     if intent.transfer and intent.transfer not in agent.transfer:
         yield f"{at}.transfer: there is no transfer {intent.transfer}; allowed: {_all(agent.transfer)}"
+    if intent.hand_over and intent.hand_over not in agent.hand_over:
+        yield f"{at}.hand_over: there is no hand_over {intent.hand_over}; allowed: {_all(agent.hand_over)}"
     if intent.end_call and not agent.end_call:
         yield f"{at}.end_call: this agent may not hang up; put end_call = true {FIRST}"
 
@@ -103,7 +104,7 @@ def _of_texts(at: str, intent: Intent) -> Iterator[str]:
 
 def _of_tool(at: str, tool: Tool) -> Iterator[str]:
     """Problems of a tool: arguments that it cannot be called with, addresses that it cannot reach."""
-    if tool.name in (END_CALL, TRANSFER_TOOL):
+    if tool.name in (END_CALL, HAND_OVER, TRANSFER_TOOL):
         yield f"{at}.name: {tool.name} is a tool of every agent's; choose another name"
     if (tool.webhook is None) == (not tool.function):
         yield f"{at}: {tool.name} needs exactly one of webhook and function"
@@ -185,32 +186,24 @@ def _of_telephone(agent: Agent) -> Iterator[str]:
             )
 
 
-def _of_pronounce(agent: Agent) -> Iterator[str]:
-    seen: dict[str, str] = {}
-    for word, entry in agent.pronounce.items():
-        at, said, key = f"pronounce.{word}", Pronunciation.of(entry), pronunciation.folded(word)
-        if word in Agent.__struct_fields__:
-            yield f"{at}: is a key of the agent; put it {FIRST}. If you mean the word, write it with a capital"
-        if not re.search(r"\w", word):
-            yield f"pronounce: {word!r} is no word"
-        if first := seen.get(key):
-            yield f"{at}: is the same word as {first}: case makes no difference; keep one of the two"
-        seen.setdefault(key, word)
-        if not said.spelling.strip() and not said.ipa.strip():
-            yield f'{at}: is empty; give a spelling, as "Shivawn", or IPA between slashes, as "/ʃɪˈvɔːn/"'
-        if unknown := pronunciation.unknown_ipa(said.ipa):
-            yield f"{at}: {' '.join(unknown)} is no sign of the IPA; a spelling has no slashes around it"
+def _of_hand_over(agent: Agent) -> Iterator[str]:
+    for name, entry in agent.hand_over.items():
+        if name == agent.name:
+            yield f"hand_over.{name}: is this agent itself; name another one"
+        if not entry.when.strip():
+            yield f"hand_over.{name}.when: is empty; say in which case {name} takes over, in words for the model"
 
 
-def _of_vocabulary(agent: Agent) -> Iterator[str]:
-    if len(agent.vocabulary) > MOST_WORDS:
-        yield (
-            f"vocabulary: cannot have {len(agent.vocabulary)} entries; at most {MOST_WORDS}: keep what callers "
-            "say and the recogniser gets wrong"
-        )
-    for index, word in enumerate(agent.vocabulary):
-        if not (re.search(r"\w", word) and word.isprintable() and len(word) <= LONGEST_WORD):
-            yield f"vocabulary[{index}]: cannot be {word!r}; give a word or a name of up to {LONGEST_WORD} characters"
+def unknown_colleagues(agent: Agent, known: Collection[str]) -> Iterator[str]:
+    """Problems of the agents that it hands callers over to, among those that are `known`."""
+    for name in agent.hand_over:
+        if name not in known:
+            yield f"hand_over.{name}: there is no agent {name}{_nearest(name, known)}; allowed: {_all(known)}"
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(name, known, 1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _required(tool: Tool) -> list[str]:

@@ -91,8 +91,9 @@ class FrontdeskAnswer:
     values: dict[str, str] = field(default_factory=dict)
     transfer: str = ""
     otherwise: str = ""
-    """In place of `text`, where the call cannot be transferred."""
+    """In place of `text`, where the call cannot be transferred, or handed over."""
     end_call: bool = False
+    hand_over: str = ""
     understood: bool = True
 
 
@@ -209,7 +210,7 @@ class FrontdeskDialogue:
         if values:
             return self._advance(state, task)
         leaving = bool(LEAVING.search(said)) and bool(other or match.score < ACCEPT)
-        if other and (other.end_call or (other.transfer and not leaving)) and match.score < SURE:
+        if other and (other.end_call or ((other.transfer or other.hand_over) and not leaving)) and match.score < SURE:
             other = None
         if other and match.score >= (ACCEPT if leaving or other.listens else INTERJECTION):
             return self._aside(state, task, text, other, leaving=leaving)
@@ -247,7 +248,7 @@ class FrontdeskDialogue:
         answer = self._plain(state, other)
         if other.listens:
             return replace(state, misses=0), answer
-        if answer.transfer:
+        if answer.transfer or answer.hand_over:
             return self._to_a_person(state, task, answer)
         if leaving:
             return state.afresh(), answer
@@ -323,7 +324,7 @@ class FrontdeskDialogue:
         done = replace(state, asked="", confirming=False, stopped=False, done=True, misses=0)
         text = fill(task.reply, spoken(state.values))
         values = self._taken(task.tool, task, state.values)
-        return done, FrontdeskAnswer(text, task.tool, values, task.transfer, self.agent.cannot_transfer, task.end_call)
+        return done, replace(self._deeds(task), text=text, values=values)
 
     def _due(self, task: Intent, values: dict[str, str]) -> dict[str, str]:
         """What `check` is to be called with; nothing while it needs more."""
@@ -346,7 +347,12 @@ class FrontdeskDialogue:
 
     def _plain(self, state: FrontdeskState, intent: Intent) -> FrontdeskAnswer:
         text = fill(intent.reply, {"last_reply": state.last_reply or self.agent.greeting})
-        return FrontdeskAnswer(text, intent.tool, {}, intent.transfer, self.agent.cannot_transfer, intent.end_call)
+        return replace(self._deeds(intent), text=text)
+
+    def _deeds(self, intent: Intent) -> FrontdeskAnswer:
+        """What an intent does, without its words."""
+        return FrontdeskAnswer(tool=intent.tool, transfer=intent.transfer, otherwise=self.agent.cannot_transfer,
+                               end_call=intent.end_call, hand_over=intent.hand_over)  # fmt: skip
 
     def _missed(self, state: FrontdeskState) -> tuple[FrontdeskState, FrontdeskAnswer]:
         excuses = self.agent.not_understood or (self.agent.fallback,)
