@@ -214,6 +214,9 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     caller speaks up before."""
     goodbye: str = ""
     """Said by a model's reply that hangs up without a word."""
+    send_keys: bool = False
+    """The model may press keys, for another telephone system's menu: it gets the tool `send_keys`, where the line takes
+    keys."""
     keys: dict[str, str] = {}
     """Keys of the caller's telephone -> what the caller means by them, as the model reads it."""
     key_pause_ms: Ms = 2000

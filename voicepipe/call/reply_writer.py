@@ -20,7 +20,7 @@ from voicepipe.call.speech import Phrase
 from voicepipe.call.tool_runs import ToolRun, bridged, talkative
 from voicepipe.conversation.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
 from voicepipe.conversation.hand_over import HAND_OVER, MOST, kept, named_in, told, wanted
-from voicepipe.conversation.own_tools import END_CALL
+from voicepipe.conversation.own_tools import END_CALL, KEYS_ALONE, SEND_KEYS
 from voicepipe.conversation.phrases import Phraser, ends_sentence
 from voicepipe.conversation.prompt import Message, Prompt, ToolCall
 from voicepipe.engines.base import StreamCorrection
@@ -77,8 +77,10 @@ class ReplyWriter:
         self.tokens = 0
         self.awaited = True
         """The caller hears nothing until the next phrase is there."""
-        self.farewell: ToolCall | None = None
-        """A transfer or a goodbye, to be carried out once the reply was heard."""
+        self.own_call: ToolCall | None = None
+        """A transfer, keys or a goodbye, to be carried out once the reply was heard."""
+        self.may_be_silent = False
+        """The agent has pressed keys, and said nothing since: it need not say anything now."""
         self.talks = False
         """Tools run that have `while_running` texts."""
         self.whole = False
@@ -96,6 +98,7 @@ class ReplyWriter:
     async def texts(self) -> AsyncGenerator[str, None]:
         """The phrases to be said, in order."""
         prompt = self._order.prompt
+        self.may_be_silent = _presses_keys(prompt)
         self._delivery.knows = self._context.tool_runs.known(prompt) if self._order.remembered else []
         for _ in range(TOOL_ROUNDS):
             answer = _Answer()
@@ -109,8 +112,8 @@ class ReplyWriter:
                 await self._reply_context.gate.wait()
                 more = await self._carry_out(calls)
                 if more is None:
-                    goodbye = self._order.settings.agent.goodbye
-                    if self.farewell and self.farewell.name == END_CALL and not self._late_reply.answering and goodbye:
+                    goodbye, own = self._order.settings.agent.goodbye, self.own_call
+                    if own and own.name == END_CALL and not self._late_reply.answering and goodbye:
                         yield goodbye
                     return
                 prompt = self._next(prompt, answer.text, more)
@@ -121,7 +124,7 @@ class ReplyWriter:
             else:
                 answered = self._late_reply.answering and bool(answer.text.strip() or not self._hand_overs)
                 self.mute = answer.called_as_text and not answered
-                if answered or self.mute:
+                if answered or self.mute or (self.may_be_silent and not self._uses):
                     return
                 break
         self._reply_context.gave_up = True
@@ -171,8 +174,10 @@ class ReplyWriter:
         return replace(prompt, messages=messages, tool_choice=choice, speculative=False)
 
     def tools(self) -> tuple[ToolUse, ...]:
-        """The agent's tools that the reply had run so far."""
-        return tuple(map(self._tool_use, self._uses))
+        """The agent's tools that the reply had run so far, and before them what came of ours after the replies
+        before."""
+        over, self._context.own_tools_over[:] = tuple(self._context.own_tools_over), []
+        return (*over, *map(self._tool_use, self._uses))
 
     def _tool_use(self, use: _ModelToolUse) -> ToolUse:
         since, tool_run = self._record.stamps.get("voice_ended"), use.tool_run
@@ -222,11 +227,14 @@ class ReplyWriter:
 
     async def _carry_out(self, calls: Sequence[ToolCall]) -> list[Message] | None:
         """Carry out the calls. Returns what the model reads next; None: it is not asked again."""
+        wrong = ""
         if len(calls) == 1 and self._is_ours(calls[0]):
-            self.farewell = calls[0]  # Nothing follows it: it is carried out when the reply has been heard.
-            return None
+            wrong = self._context.wrong(calls[0])
+            if not wrong:
+                self.own_call = calls[0]  # Nothing follows it: it is carried out when the reply has been heard.
+                return None
         self._delivery.calls_tools()
-        uses = [self._begin(call) for call in calls if not self._is_client_s(call)]
+        uses = [self._begin(call, wrong) for call in calls if not self._is_client_s(call)]
         await self._wait(uses)
         if len(uses) < len(calls):
             # The reply that the client asks for, once its tools are done, tells of ours as well.
@@ -240,22 +248,23 @@ class ReplyWriter:
         return [message for use in uses for message in _exchanged(use)]
 
     def _is_ours(self, call: ToolCall) -> bool:
-        """Whether the call is a hand-over, a transfer or a goodbye, which we carry out ourselves."""
+        """Whether the call is a hand-over, a transfer, keys or a goodbye, which we carry out ourselves."""
         return any(spec.name == call.name for spec in self._context.own_tools(self._order.settings))
 
     def _is_client_s(self, call: ToolCall) -> bool:
         """Whether the client has a tool of this name: it wins over one of the agent's, and the client runs it."""
         return any(spec.name == call.name for spec in self._order.settings.tools)
 
-    def _begin(self, call: ToolCall) -> _ModelToolUse:
-        """Begin a tool of the agent's, if it can be begun."""
+    def _begin(self, call: ToolCall, wrong: str) -> _ModelToolUse:
+        """Begin a tool of the agent's, if it can be begun. `wrong`: as `CallContext.wrong`, if it is a tool of ours."""
         settings, remembered = self._order.settings, self._order.remembered
         tool = next((tool for tool in settings.agent.tools if tool.name == call.name), None)
         use = _ModelToolUse(call, self._context.clock())
         self._uses.append(use)
         try:
             if tool is None:
-                raise ToolError(FIRST_TELL if self._is_ours(call) else f"there is no tool {call.name}")
+                beside = KEYS_ALONE if call.name == SEND_KEYS else FIRST_TELL
+                raise ToolError(wrong or (beside if self._is_ours(call) else f"there is no tool {call.name}"))
             about = self._context.about(settings.origin)
             self._record.tool = True
             use.tool_run = self._context.tool_runs.begin(
@@ -314,6 +323,12 @@ class ReplyWriter:
             phrase = await speaker.whole(text, voice=settings.voice, speed=settings.speed)
             return phrase and replace(phrase, stand_in=True)
         return None
+
+
+def _presses_keys(prompt: Prompt) -> bool:
+    """Whether the last that the agent did was to press keys."""
+    last = next((message for message in reversed(prompt.messages) if message.role == "assistant"), None)
+    return last is not None and last.call is not None and last.call.name == SEND_KEYS
 
 
 def _exchanged(use: _ModelToolUse) -> tuple[Message, Message]:

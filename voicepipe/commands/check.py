@@ -147,9 +147,14 @@ def _notes_of_one(agent: Agent) -> Iterator[str]:
 
 
 def _notes(agents: Iterable[Agent], settings: config.Config) -> Iterable[str]:
-    """Notes on what agents lack with these engines."""
+    """Notes on what agents lack with these engines and doors."""
     agents = tuple(agents)
-    return *_needing_a_model(agents, settings), *_without_voice(agents, settings), *_unheard(agents, settings)
+    return (
+        *_needing_a_model(agents, settings),
+        *_without_voice(agents, settings),
+        *_unheard(agents, settings),
+        *_without_keys(agents, settings),
+    )
 
 
 def _needing_a_model(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
@@ -208,6 +213,17 @@ def _unheard(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
     for agent in agents:
         if not _in_english(agent):
             yield f"Agent {agent.name} is spoken to in {agent.language!r} (language); {else_}"
+
+
+def _without_keys(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
+    """A line for each agent that presses no keys in some of its calls."""
+    if settings.twilio.auth_token:
+        for agent in agents:
+            if agent.send_keys:
+                yield (
+                    f"Agent {agent.name} presses no keys (send_keys) in calls by Twilio, which sends none while a call "
+                    "is streamed; by SIP and Telnyx it does"
+                )
 
 
 def _in_english(agent: Agent) -> bool:

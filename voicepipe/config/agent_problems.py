@@ -14,7 +14,7 @@ from voicepipe.base.ranges import is_url
 from voicepipe.config import word_problems
 from voicepipe.config.word_problems import FIRST
 from voicepipe.conversation.hand_over import HAND_OVER
-from voicepipe.conversation.own_tools import END_CALL, TRANSFER_TOOL, is_target
+from voicepipe.conversation.own_tools import END_CALL, SEND_KEYS, TRANSFER_TOOL, is_target
 from voicepipe.tools import tool_arguments, tool_code
 
 EXAMPLE = 'properties = { day = { type = "string" } }'
@@ -104,7 +104,7 @@ def _of_texts(at: str, intent: Intent) -> Iterator[str]:
 
 def _of_tool(at: str, tool: Tool) -> Iterator[str]:
     """Problems of a tool: arguments that it cannot be called with, addresses that it cannot reach."""
-    if tool.name in (END_CALL, HAND_OVER, TRANSFER_TOOL):
+    if tool.name in (END_CALL, HAND_OVER, SEND_KEYS, TRANSFER_TOOL):
         yield f"{at}.name: {tool.name} is a tool of every agent's; choose another name"
     if (tool.webhook is None) == (not tool.function):
         yield f"{at}: {tool.name} needs exactly one of webhook and function"

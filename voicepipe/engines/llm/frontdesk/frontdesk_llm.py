@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.conversation.hand_over import HAND_OVER
-from voicepipe.conversation.own_tools import END_CALL, TRANSFER_TOOL
+from voicepipe.conversation.own_tools import END_CALL, SEND_KEYS, TRANSFER_TOOL
 from voicepipe.conversation.prompt import without_origin
 from voicepipe.engines.base import Answering, Delta, Message, Prompt, ToolCall
 from voicepipe.engines.llm.frontdesk import client_tools
@@ -44,7 +44,7 @@ GREET = re.compile(
 WORDS = 64
 """After so many words of a reply the others get their turn: a client can have 60,000 of them said."""
 
-OURS = {TRANSFER_TOOL, END_CALL, HAND_OVER}
+OURS = {TRANSFER_TOOL, END_CALL, SEND_KEYS, HAND_OVER}
 """Tools that are called for an intent alone, never since a caller's words are like their descriptions."""
 
 WAYS_OUT = 'set engines.llm to "auto" (a model that runs on this machine) or "openai" (with openai.base_url).'
