@@ -1,9 +1,11 @@
 """What answers: an agent's words that cut a reply, its hooks, and its settings in a call."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
-from voicepipe.agent import Agent, CallSettings, Hooks, SemanticVad, ServerVad, Tool
+from voicepipe.agent import Agent, AgentHooks, CallSettings, Hooks, SemanticVad, ServerVad, Tool
 
 
 @pytest.mark.parametrize(
@@ -42,6 +44,30 @@ def test_records_are_sent_signed_or_not_at_all(hooks: dict[str, str], said: str)
     with pytest.raises(ValueError, match=said):
         Hooks(**hooks)
     assert Hooks("https://crm.example", "CRM").after_call
+
+
+@pytest.mark.parametrize(
+    ("hooks", "said"),
+    [
+        ({"before_call": "ftp://crm.example"}, "before_call: 'ftp://crm.example' is neither an address nor a function"),
+        ({"on_turn": "told"}, "on_turn: 'told' is neither an address nor a function; give one such as"),
+        ({"after_call": "https://crm.example"}, "after_call and secret_env go together"),
+        (
+            {"before_call": "hooks:ask", "secret_env": "CRM"},
+            "secret_env: signs what is sent to a URL, and no hook here",
+        ),
+        ({"agents": ("night",)}, "agents: before_call says which of them answers; set it"),
+    ],
+)
+def test_hooks_of_agents_are_urls_or_functions(hooks: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        AgentHooks(**hooks)
+
+
+def test_an_agent_s_hooks_need_a_secret_only_for_records_by_url() -> None:
+    assert AgentHooks(before_call="https://crm.example/ask", on_turn="hooks:told", after_call="hooks:over").targets
+    assert AgentHooks(before_call="https://crm.example/ask", secret_env="CRM").secret
+    assert not AgentHooks().targets
 
 
 def test_a_call_begins_with_the_settings_of_its_agent() -> None:

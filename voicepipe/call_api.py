@@ -41,7 +41,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     id: str
     """Id of the call's placement ("call_...", as `Placement.placement_id`), or of the one request ("ask_..."), that the
-    token is for. The call itself gets an id of its own at its PoP ("rtc_POP....": `pop._AdmittedCall.open`)."""
+    token is for. The call itself gets an id of its own at its PoP ("rtc_POP....": `CallSlot.call_id`)."""
     tenant: str
     agents: tuple[str, ...] = ()
     """Names of the agents that may be called; empty: all."""
@@ -180,14 +180,37 @@ class HookAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 NO_ANSWER = HookAnswer()
 
 
+HookOutcome = Literal["answered", "timeout", "error", "invalid"]
+
+
+class HookRun(msgspec.Struct, frozen=True, kw_only=True):
+    """How an agent's `hooks.before_call` has answered about a call, for the call's record."""
+
+    agent: str
+    """The agent that was called, whose hook it is: another one may have answered the call."""
+    outcome: HookOutcome
+    """"timeout": no answer in time; "error": none, since the hook failed or cannot be reached; "invalid": one that
+    cannot be used. After these three the agent answers as its file says."""
+    ms: float
+    why: str = ""
+    """What was wrong, for who runs the PoP."""
+
+
 class CallSlot(Protocol):
     """An admitted caller's slot in a PoP; released when the context of `PopApi.admit` ends. Implemented by
     `pop._AdmittedCall`.
     """
 
     @property
+    def call_id(self) -> str:
+        """The id that the call has once it is opened."""
+
+    @property
     def owner(self) -> str:
         """The name of the tenant who has the slot."""
+
+    def hook_has_run(self, run: HookRun) -> None:
+        """Note how the agent's hook has answered; the record of the call says so."""
 
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         """Make the call, which `observer` watches beside the PoP's own observers, after them."""

@@ -31,6 +31,7 @@ from voicepipe.call_api import (
     CallSlot,
     DoorKind,
     HookAnswer,
+    HookRun,
     Observer,
     RecordsApi,
     Refusal,
@@ -279,6 +280,7 @@ class FakePop:
     """Implements `call_api.PopApi`, and `CallSlot`. `keys`: key -> tenant; `refuse` is raised on admission."""
 
     owner = "local"
+    call_id = "rtc_local.000000000000"
 
     def __init__(self, config: Config = DEFAULTS, keys: dict[str, Tenant] | None = None) -> None:
         its = msgspec.structs.replace(config.pop, slots=config.pop.slots or SLOTS)
@@ -350,6 +352,9 @@ class FakePop:
             yield self
         finally:
             self.live -= 1
+
+    def hook_has_run(self, run: HookRun) -> None:
+        """It keeps no records."""
 
     def refused(self, refusal: Refusal) -> None:
         self.refusals.append(refusal)

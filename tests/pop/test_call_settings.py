@@ -130,3 +130,14 @@ async def test_whatever_a_stranger_sends_a_webhook_s_request_is_the_one_that_was
         assert sent["Host"] == f"127.0.0.1:{port}"
         assert sent["x-name"].startswith("n ") and sent["x-name"].endswith(" n")
         assert json.loads(body)["name"] == "book"
+
+
+def test_what_a_hook_says_is_laid_over_the_agent_that_answers_as_it_is() -> None:
+    agent = Agent("night", greeting="Good night, {{name}}.", instructions="Be brief.", variables={"name": "you"})
+    now = datetime(2026, 11, 30, tzinfo=UTC)
+    plain = settings_of(agent, NOWHERE, NO_ANSWER, now)
+    assert (plain.agent.greeting, plain.instructions) == ("Good night, you.", "Be brief.")
+    said = HookAnswer(greeting="", instructions="The caller is {{name}}.")
+    settings = settings_of(agent, NOWHERE, said, now)
+    assert (settings.agent.greeting, settings.instructions) == ("", "Be brief.\n\nThe caller is {{name}}.")
+    assert settings_of(Agent("mute"), NOWHERE, said, now).instructions == "The caller is {{name}}."

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
-from voicepipe.agent import Agent, Intent, Tool, Webhook
+from voicepipe.agent import GIVEN, Agent, Intent, Tool, Webhook
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.ranges import is_url
 from voicepipe.config import word_problems
@@ -38,13 +38,25 @@ def of_agent(agent: Agent) -> Iterator[str]:
     yield from of_variables(agent)
     yield from word_problems.of_words(agent)
     yield from _of_hand_over(agent)
+    if agent.name in agent.hooks.agents:
+        yield f"hooks.agents: {agent.name} is this agent itself; name those that may answer in its place"
+    yield from _twice("hooks.agents", agent.hooks.agents)
     yield from _twice("tools", (tool.name for tool in agent.tools))
     for index, tool in enumerate(agent.tools):
         yield from _of_tool(f"tools[{index}]", tool)
 
 
+def functions_named(agent: Agent) -> Iterator[tuple[str, str]]:
+    """The Python functions that an agent's file names: the key of each, and `module:function`."""
+    yield from ((f"hooks.{key}", target) for key, target in agent.hooks.targets.items() if not is_url(target))
+    yield from ((f"tools[{at}].function", tool.function) for at, tool in enumerate(agent.tools) if tool.function)
+
+
 def of_functions(agent: Agent) -> Iterator[str]:
-    """Problems of the functions of its tools, which are loaded."""
+    """Problems of the functions of its hooks and tools, which are loaded."""
+    for key, target in agent.hooks.targets.items():
+        if not is_url(target):
+            yield from _of_hook(key, target)
     for index, tool in enumerate(agent.tools):
         if tool.function and not any(_of_parameters("", tool)):
             yield from _of_function(f"tools[{index}].function", tool)
@@ -176,6 +188,16 @@ def _of_function(at: str, tool: Tool) -> Iterator[str]:
         yield f"{at}: {wrong}"
 
 
+def _of_hook(key: str, target: str) -> Iterator[str]:
+    try:
+        function = tool_code.load(target)
+    except ConfigError as error:
+        yield f"hooks.{key}: {error}"
+        return
+    if wrong := tool_code.needs_more(function, GIVEN[key]):
+        yield f"hooks.{key}: {wrong}"
+
+
 def _of_telephone(agent: Agent) -> Iterator[str]:
     for keys, meaning in agent.keys.items():
         if keys in Agent.__struct_fields__:
@@ -202,10 +224,13 @@ def _of_hand_over(agent: Agent) -> Iterator[str]:
 
 
 def unknown_colleagues(agent: Agent, known: Collection[str]) -> Iterator[str]:
-    """Problems of the agents that it hands callers over to, among those that are `known`."""
-    for name in agent.hand_over:
+    """Problems of the agents that it hands callers over to, or that its hook may return, which are not `known`."""
+    named = [(f"hand_over.{name}", name) for name in agent.hand_over] + [
+        ("hooks.agents", n) for n in agent.hooks.agents
+    ]
+    for key, name in named:
         if name not in known:
-            yield f"hand_over.{name}: there is no agent {name}{_nearest(name, known)}; allowed: {_all(known)}"
+            yield f"{key}: there is no agent {name}{_nearest(name, known)}; allowed: {_all(known)}"
 
 
 def _nearest(name: str, known: Collection[str]) -> str:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from voicepipe.agent import NOWHERE, Origin
 from voicepipe.base.words import joined
+from voicepipe.call_api import HookRun
 from voicepipe.config.pop_config import LONGEST, USUAL, RedactionConfig
 from voicepipe.conversation.events import (
     TOOL_CHARS,
@@ -57,6 +58,8 @@ class LiveCall:
         self.tenant = tenant
         self.facts: CallFacts | None = None
         """None until it is answered."""
+        self.hook: HookRun | None = None
+        """How the hook of the agent that was called has answered."""
         self._turns = turns
         self._traces = traces
         self._followers = (traces, *followers)
@@ -83,11 +86,13 @@ class LiveCall:
         now: float,
         origin: Origin = NOWHERE,
         variables: Mapping[str, str] | None = None,
+        agent: str = "",
     ) -> None:
-        """The call was answered: it has a line now. `variables`: those that records may hold."""
-        self._line = line
+        """The call was answered, by `agent` if it is another one than was called: it has a line now. `variables`: those
+        that records may hold."""
+        self._line, self._agent = line, agent or self._agent
         facts = CallFacts(id=call_id, tenant=self.tenant, agent=self._agent, line=line.kind, since=now,
-                          caller=origin.caller, called=origin.called, trace=origin.trace,
+                          caller=origin.caller, called=origin.called, trace=origin.trace, hook=self.hook,
                           variables=redacted(self._redaction, variables or {}))  # fmt: skip
         self.facts = replace(facts, trace_id=self._traces.begin(facts))
         for follower in self._followers:

@@ -27,8 +27,18 @@ def settings_of(agent: Agent, origin: Origin, said: HookAnswer, now: datetime) -
     if lost := agent.transfer.keys() - its.transfer.keys():
         log.warning("agent %s: with the values of this call nobody can be called at transfer.%s, so it is left out",
                     agent.name, " and transfer.".join(sorted(lost)))  # fmt: skip
-    settings = CallSettings.of(its, origin, values)
+    settings = CallSettings.of(_as_said(its, said), origin, values)
     return replace(settings, began=moment_of(now), secret_variables=secret_names(agent))
+
+
+def _as_said(agent: Agent, said: HookAnswer) -> Agent:
+    """The agent with the texts that its hook, or another agent's, has given. They are taken as they are: what a hook
+    repeats of its caller names no variable."""
+    if said.greeting is not None and said.greeting != agent.greeting:
+        agent = replace(agent, greeting=said.greeting)
+    if said.instructions:
+        agent = replace(agent, instructions=f"{agent.instructions}\n\n{said.instructions}".strip())
+    return agent
 
 
 class ColleagueSettings:

@@ -22,7 +22,18 @@ from voicepipe.call.call import Call
 from voicepipe.call.call_context import CallServices
 from voicepipe.call.recogniser_timing import time_recogniser
 from voicepipe.call.tts_cache import TtsCache
-from voicepipe.call_api import NO_ANSWER, CallControl, CallSlot, DoorKind, HookAnswer, Observer, Refusal, Tenant, Tokens
+from voicepipe.call_api import (
+    NO_ANSWER,
+    CallControl,
+    CallSlot,
+    DoorKind,
+    HookAnswer,
+    HookRun,
+    Observer,
+    Refusal,
+    Tenant,
+    Tokens,
+)
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.config.credentials import keys_of, operator_keys
@@ -44,13 +55,16 @@ from voicepipe.observe.process import ProcessWatch
 from voicepipe.observe.recent_turns import RecentTurnCounts
 from voicepipe.observe.tally import HourlyTally
 from voicepipe.pop.admission import WINDOW_S, Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
+from voicepipe.pop.before_call import BeforeCall
 from voicepipe.pop.call_drain import CallDrain
 from voicepipe.pop.call_settings import ColleagueSettings, settings_of
 from voicepipe.pop.calls_by_tenant import CallsByTenant
+from voicepipe.pop.hooks import HookCaller
 from voicepipe.pop.membership import Membership
 from voicepipe.pop.predecessor import Predecessor
 from voicepipe.pop.prepared_agents import PreparedAgents
 from voicepipe.pop.successor import Successor
+from voicepipe.pop.turn_hooks import TurnHooks
 from voicepipe.records.records import Records
 from voicepipe.sizing.prediction import latency_ms
 from voicepipe.tools.tool_runner import ToolRunner
@@ -78,11 +92,16 @@ class _AdmittedCall:
     """Turn latency, 95th percentile, as predicted just before."""
     admitted_at: float
     """The monotonic second."""
+    call_id: str
+
+    def hook_has_run(self, run: HookRun) -> None:
+        self.watched.hook = run
 
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
-        pop = self.pop
-        call_id = call_ids.new(pop.config.pop.id)
-        self.watched.answered(call_id, line, time.time(), settings.origin, settings.told_variables)
+        pop, call_id = self.pop, self.call_id
+        pop.turn_hooks.follow(call_id, settings, self.owner)
+        told = settings.told_variables
+        self.watched.answered(call_id, line, time.time(), settings.origin, told, settings.agent.name)
 
         def emit(event: CallEvent) -> None:
             self._answered(call_id, event)
@@ -131,16 +150,17 @@ class Pop:
         self.tools = tools
         self.watch = ProcessWatch()
         self.metrics = Metrics(config.pop, self.health, traces)
-        self._recent, self._hour, self._failing = (
-            RecentTurnCounts(self.watch.lag_p99_ms),
-            HourlyTally(),
-            FailingTurns(time.monotonic),
-        )
+        self._recent, self._hour = RecentTurnCounts(self.watch.lag_p99_ms), HourlyTally()
+        self._failing = FailingTurns(time.monotonic)
         self.records = records
         cost = CostMeter(config.pop, time.monotonic)
         self.metrics.others.append(cost.read)
-        followers: list[CallFollower] = [self.metrics, cost, self._recent, self._hour, self._failing]
+        hooks = HookCaller(tools)
+        self._before_call = BeforeCall(hooks, config.pop.id, self.takes_over)
+        self.turn_hooks = TurnHooks(hooks, config.pop.id)
+        followers: list[CallFollower] = [self.metrics, cost, self._recent, self._hour, self._failing, self.turn_hooks]
         if records:
+            records.after_call = hooks.tell_record
             followers.append(records)
             self.metrics.others.append(records.read_metrics)
         self.dashboard = Dashboard(config.pop, self.health, followers=followers, redaction=config.records,
@@ -215,10 +235,13 @@ class Pop:
         return sorted(self._agents, key=lambda agent: agent.name != self.config.pop.default_agent)
 
     def settings(self, agent: Agent, origin: Origin = NOWHERE, said: HookAnswer = NO_ANSWER) -> CallSettings:
-        return settings_of(agent, origin, said, datetime.now(UTC))
+        answers = self._agents.get(said.agent) or agent
+        return settings_of(answers, origin, said, datetime.now(UTC))
 
     async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
-        return NO_ANSWER
+        if not agent.hooks.before_call:
+            return NO_ANSWER
+        return await self._before_call.ask(slot, agent, origin, door)
 
     def takes_over(self, name: str, tenant: str) -> Agent | None:
         """The agent of this name, if it can take over a call of this tenant's now."""
@@ -254,7 +277,8 @@ class Pop:
         self._calls.began(tenant.name)
         try:
             with self.dashboard.watched(tenant.name, agent.name) as watched:
-                yield _AdmittedCall(self, tenant.name, watched, predicted_ms, self._admitted_at)
+                call_id = call_ids.new(self.config.pop.id)
+                yield _AdmittedCall(self, tenant.name, watched, predicted_ms, self._admitted_at, call_id)
         finally:
             self._calls.ended(tenant.name)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from voicepipe.call_api import KeptCall
+from voicepipe.call_api import HookRun, KeptCall
 from voicepipe.line import NetworkQuality
 from voicepipe.observe.call_followers import CallEnd, CallFacts
 from voicepipe.observe.last_turns import FullTurn
@@ -65,6 +65,8 @@ class CallSummary(KeptCall, frozen=True, kw_only=True):
     """The agents that took the call over from `agent`, in order."""
     trace: str = ""
     """The id of its trace (W3C), 32 hexadecimal digits; empty: it is not traced."""
+    hook: HookRun | None = None
+    """How the `hooks.before_call` of the agent that was called has answered; None: it has none."""
     variables: dict[str, str] = {}
     """Values of its agent's variables, without those that stand in headers."""
 
@@ -99,5 +101,6 @@ def summary(
         transferred_to=end.transferred_to if end else "",
         handed_to=end.handed_to if end else (),
         trace=call.trace_id,
+        hook=call.hook,
         variables=call.variables,
     )  # fmt: skip
