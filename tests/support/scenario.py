@@ -29,6 +29,7 @@ from voicepipe.conversation.events import CallEvent, Item
 from voicepipe.engines.base import Delta, Engines, OnPartial, ToolCall
 from voicepipe.ingress.socket_line import by_timer
 from voicepipe.line import HIDDEN, NetworkQuality, Pump, SoundListener
+from voicepipe.tools.progress import Tell
 
 SCENARIOS = ROOT / "tests" / "scenarios"
 
@@ -370,7 +371,7 @@ async def play(
         caller = f" for {about['caller']} in {about['id']}" if about["caller"] else ""
         return f"{tool.name} did {call.arguments}{caller}"
 
-    def begin_tool(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":
+    def begin_tool(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tell: Tell) -> "asyncio.Task[str]":
         if keys is not None:
             keys.append(key)
         return asyncio.ensure_future(run_tool(tool, call, about))

@@ -17,7 +17,8 @@ from tests.support.tools import ABOUT, used
 from tests.support.waiting import until
 from voicepipe.agent import Tool
 from voicepipe.base.errors import OutcomeUnknown, ToolError
-from voicepipe.call.tool_runs import ToolRun, ToolRuns
+from voicepipe.call.tool_run import ToolRun
+from voicepipe.call.tool_runs import ToolRuns
 from voicepipe.conversation.history import History, Ids
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.tools.python_tools import RESULT_CHARS, SHARE, THREADS, text

@@ -23,7 +23,7 @@ from voicepipe.call.manual_turns import ManualTurns
 from voicepipe.call.playout import Playout
 from voicepipe.call.reply import Reply
 from voicepipe.call.speech import PhraseSpeaker
-from voicepipe.call.tool_runs import BeginTool
+from voicepipe.call.tool_run import BeginTool
 from voicepipe.call.transfer import Transfer
 from voicepipe.call.tts_cache import FixedPhraseWarmUp
 from voicepipe.call.turns import Turns
@@ -150,6 +150,7 @@ class Call:
     def close(self) -> None:
         """Cut the reference cycles that are left: the call has run, or never will. Safe to call twice."""
         self._tool_runs.leave()
+        self._context.early_tools.drop_others()
         self._hearing.let_go()
 
     # What a client asks.

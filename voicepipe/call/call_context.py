@@ -8,9 +8,11 @@ from typing import Any
 from voicepipe.agent import CallSettings, Origin, ToolSpec
 from voicepipe.base import call_ids
 from voicepipe.base.words import count
+from voicepipe.call.early_tools import EarlyTools
 from voicepipe.call.playout import Playout
 from voicepipe.call.speech import PhraseSpeaker
-from voicepipe.call.tool_runs import BeginTool, ToolRuns, called
+from voicepipe.call.tool_run import BeginTool
+from voicepipe.call.tool_runs import ToolRuns, called
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.events import CallEvent, Item
 from voicepipe.conversation.history import History, Ids
@@ -34,11 +36,13 @@ class CallContext:
     ids: Ids = field(init=False)
     history: History = field(init=False)
     tool_runs: ToolRuns = field(init=False)
+    early_tools: EarlyTools = field(init=False)
 
     def __post_init__(self) -> None:
         self.ids = Ids(call_ids.bare(self.call_id))
         self.history = History(ids=self.ids)
         self.tool_runs = ToolRuns(self.history, self.ids, self.begin_tool)
+        self.early_tools = EarlyTools(self.tool_runs, self.clock)
 
     def own_tools(self, settings: CallSettings) -> list[ToolSpec]:
         """Our tools that the model is offered: for transferring, if the line can and the agent knows where to, and for
@@ -78,7 +82,8 @@ class CallContext:
     def named(self, calls: Iterable[ToolCall], prompt: Prompt) -> list[ToolCall]:
         """The model's calls, each with an id that no other call has: results are matched to calls by id, and some
         servers number their calls anew in each answer. `prompt`: the one that the model answered."""
-        taken = {item.call_id for item in self.history.items} | self.tool_runs.call_ids()
+        taken = {item.call_id for item in self.history.items}
+        taken |= self.tool_runs.call_ids() | self.early_tools.call_ids()
         taken |= {message.call.call_id for message in prompt.messages if message.call}
         named = []
         for call in calls:

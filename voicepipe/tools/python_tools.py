@@ -9,8 +9,8 @@ import asyncio
 import inspect
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ from voicepipe.base.queues import QueueFigures, QueueOutcomes, show
 from voicepipe.base.round_robin import Ring
 from voicepipe.base.token_bucket import FairShare
 from voicepipe.tools import tool_code
+from voicepipe.tools.progress import Progress, Tell
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -92,9 +93,11 @@ class PythonTools:
         waiting = sum(len(share.waiting) for share in self._shares.values())
         return self._waits.figures("tool-threads", waiting=waiting, running=self._of_tenants.busy)
 
-    async def call(self, tool: Tool, arguments: dict[str, Any], about: Mapping[str, Any], tenant: str) -> str:
-        """Call the tool's function. Returns its result as the model reads it. Takes at most `tool.timeout_ms`. Raises
-        ToolError."""
+    async def call(
+        self, tool: Tool, arguments: dict[str, Any], about: Mapping[str, Any], tenant: str, tell: Tell
+    ) -> str:
+        """Call the tool's function. Returns its result as the model reads it. Takes at most `tool.timeout_ms`. `tell`
+        gets what it yields of its progress. Raises ToolError."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + tool.timeout_ms / 1000
         share = self._shares.setdefault((tenant, tool.function), _ToolThreads(tenant))
@@ -111,9 +114,9 @@ class PythonTools:
             signature.bind(**arguments)
         except TypeError as error:
             raise ToolError(f"{tool.name} was called with wrong arguments: {error}") from None
-        if inspect.iscoroutinefunction(function):
-            return await self._on_loop(tool, ends, _contained(function(**arguments)))
-        return await self._in_thread(tool, share, about["id"], ends, lambda: _answer(function(**arguments), loop))
+        if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+            return await self._on_loop(tool, ends, _contained(_result(function(**arguments), tell)))
+        return await self._in_thread(tool, share, about["id"], ends, lambda: _answer(function(**arguments), loop, tell))
 
     def left(self) -> int:
         """Functions that still run, though nobody may wait for them any more."""
@@ -160,7 +163,7 @@ class PythonTools:
         self._waits.began(asyncio.get_running_loop().time() - asked)
         try:
             return await within(tool, ends, ran)
-        except OutcomeUnknown:
+        except (OutcomeUnknown, asyncio.CancelledError):
             if not ran.done():
                 share.hung.take(call)
                 ran.add_done_callback(lambda _: share.hung.give_back(call))
@@ -267,9 +270,39 @@ async def _contained(job: Awaitable[Any]) -> str:
         raise RuntimeError(f"it ended with {type(error).__name__}") from error
 
 
-def _answer(result: Any, loop: asyncio.AbstractEventLoop) -> str:
+def _answer(result: Any, loop: asyncio.AbstractEventLoop, tell: Tell) -> str:
     """A function's result as the model reads it; in a thread. A plain function may return an awaitable: an async
     function in a decorator does."""
-    if inspect.isawaitable(result):
-        return asyncio.run_coroutine_threadsafe(_contained(result), loop).result()
+    if inspect.isawaitable(result) or inspect.isasyncgen(result):
+        return asyncio.run_coroutine_threadsafe(_contained(_result(result, tell)), loop).result()
+    if inspect.isgenerator(result):
+        result = _drained(result, lambda words: loop.call_soon_threadsafe(tell, words))
     return shorten(text(result))
+
+
+async def _result(made: Any, tell: Tell) -> Any:
+    """What an async function returns; of one that yields, the last value that is no `Progress`."""
+    if not inspect.isasyncgen(made):
+        return await made
+    result = None
+    async with aclosing(made) as values:
+        async for value in values:
+            if isinstance(value, Progress):
+                tell(value.text)
+            else:
+                result = value
+    return result
+
+
+def _drained(values: Generator[Any, Any, Any], tell: Callable[[str], object]) -> Any:
+    """What a generator returns; if that is nothing, the last value it yields that is no `Progress`. In a thread."""
+    result = None
+    while True:
+        try:
+            value = next(values)
+        except StopIteration as end:
+            return result if end.value is None else end.value
+        if isinstance(value, Progress):
+            tell(value.text)
+        else:
+            result = value

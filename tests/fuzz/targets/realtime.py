@@ -24,6 +24,7 @@ from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.socket_sender import Outbox
 from voicepipe.ingress.wire_errors import WireError
 from voicepipe.line import Line
+from voicepipe.tools.progress import Tell
 
 AGENT = Agent("fuzzed", greeting="Hello.", instructions="Be brief.", tools=(Tool("look"),), no_input=())
 REPLIES: dict[str, Delta | Sequence[Delta]] = {
@@ -133,7 +134,7 @@ class _Seat:
         return Call("rtc_fuzz", line, settings, engines, Config(), _tool, observer, clock)
 
 
-def _tool(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":
+def _tool(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tell: Tell) -> "asyncio.Task[str]":
     async def use() -> str:
         await asyncio.sleep(0.2)
         return "looked"
