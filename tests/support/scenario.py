@@ -345,9 +345,10 @@ RunTool = Callable[[Tool, ToolCall], Awaitable[str]]
 
 async def play(
     scenario: Scenario, use: RunTool | None = None, keys: list[str] | None = None,
-    asks: Callable[[Call], Coroutine[Any, Any, None]] | None = None,
+    asks: Callable[[Call], Coroutine[Any, Any, None]] | None = None, tells: Callable[[Tell], None] | None = None,
 ) -> Recording:  # fmt: skip
-    """`use` runs the agent's tools; `keys` gets what each use of one was known by; `asks` is a client's part."""
+    """`use` runs the agent's tools, and `tells` what they say of their progress, from when each begins; `keys` gets
+    what each use of one was known by; `asks` is a client's part."""
     delays = scenario.delays
     replies = {said: _reply(text) for said, text in scenario.replies.items()}
     llm = ScriptedLlm(replies, delays.first_token_ms, delays.token_ms, delays.llm_stalls_after, delays.llm_fails)
@@ -374,6 +375,8 @@ async def play(
     def begin_tool(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tell: Tell) -> "asyncio.Task[str]":
         if keys is not None:
             keys.append(key)
+        if tells:
+            tells(tell)
         return asyncio.ensure_future(run_tool(tool, call, about))
 
     settings = msgspec.convert(scenario.settings, Overlay).over(CallSettings.of(agent))
