@@ -20,7 +20,7 @@ from voicepipe.tools.progress import Tell
 
 pytestmark = pytest.mark.virtual_time
 
-READS = {"tools": [{"name": "book", "function": "m:f", "reads_only": True}], "acknowledgement": ""}
+READS: dict[str, Any] = {"tools": [{"name": "book", "function": "m:f", "reads_only": True}], "acknowledgement": ""}
 SPOKEN_MS = 1900
 """When the caller of `SPEAKS` has spoken."""
 

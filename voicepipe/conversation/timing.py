@@ -55,6 +55,8 @@ class TurnSummary(msgspec.Struct, frozen=True, omit_defaults=True):
     endpoint_reason: str = ""
     speculation: Literal["", "hit", "miss"] = ""
     discarded: int = 0
+    tools_dropped: int = 0
+    """Tools that only read which were run for speculations, and whose results no reply has used."""
     ladder: LateStep = ""
     refused: bool = False
     broken: bool = False
@@ -76,8 +78,6 @@ class TurnSummary(msgspec.Struct, frozen=True, omit_defaults=True):
     """Times that the reply became quieter for a sound that did not interrupt it."""
     held: int = 0
     """Times that it stopped for such a sound, and went on."""
-    tools_dropped: int = 0
-    """Tools that only read which were run for dropped speculations, and for nothing."""
 
 
 AS_RECORDED = (
