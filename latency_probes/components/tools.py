@@ -151,7 +151,7 @@ class _Server:
             deltas = [{"tool_calls": [{"index": 0, "id": "call_0", "type": "function", "function": asks}]}]
             if not topic:
                 deltas = [{"content": "I see. "}, {"content": "Anything else?"}]
-        choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+        choices: list[dict[str, Any]] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
         choices.append({"index": 0, "delta": {}, "finish_reason": "stop"})
         shared = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
         lines = "".join(f"data: {json.dumps(shared | {'choices': [choice]})}\n\n" for choice in choices)
