@@ -127,12 +127,15 @@ class Intents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     intents: tuple[Intent, ...]
 
 
+Keep = Literal["all", "summary", "last"]
+
+
 class HandOver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When an agent hands its caller over to another agent of the PoP, and what that one reads of the conversation."""
 
     when: str
     """For the model: in which case, as it would be told to a colleague."""
-    keep: Literal["all", "summary", "last"] = "all"
+    keep: Keep = "all"
     """What the other agent reads: everything, the caller's last words with a summary that the model writes, or the
     caller's last words alone."""
 
@@ -260,3 +263,11 @@ class CallSettings(msgspec.Struct, frozen=True):
     def of(cls, agent: Agent, origin: Origin = NOWHERE, variables: Mapping[str, str] | None = None) -> "CallSettings":
         """The settings of a call whose client has changed nothing."""
         return cls(agent, agent.instructions, agent.voice, agent.speed, origin=origin, variables=dict(variables or {}))
+
+    def handed_to(self, other: "CallSettings") -> "CallSettings":
+        """These settings once the agent of `other` has taken over. A client's own tools, and how turns and replies are
+        made, stay."""
+        return msgspec.structs.replace(
+            self, agent=other.agent, instructions=other.instructions, voice=other.voice, speed=other.speed,
+            tool_choice="auto",
+        )  # fmt: skip

@@ -22,6 +22,7 @@ from voicepipe.agent import Agent, CallSettings, Origin, SemanticVad, ServerVad,
 from voicepipe.audio import BLOCK, RATE, Block, Pcm, dbfs
 from voicepipe.base.errors import CallError, TransferFailed
 from voicepipe.call.call import Call
+from voicepipe.call.call_context import CallServices
 from voicepipe.call.tool_runs import ToolRuns
 from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config
@@ -140,6 +141,10 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     refused: list[str] = []
     """Names of the errors that the client's requests met, in order."""
     agent: dict[str, Any] = {}
+    colleagues: dict[str, dict[str, Any]] = {}
+    """Other agents of the PoP, by name."""
+    spoken: list[str] = []
+    """`voice: text` of what the voice was asked for, in order; others may stand between."""
     does: list[Does] = []
     mutes: list[Mutes] = []
     plays: list[Plays] = []
@@ -326,6 +331,8 @@ def told(event: CallEvent) -> str:
             return f"ended: {event.reason} {event.detail}".strip()  # type: ignore[union-attr]
         case "SpeechStarted" | "SpeechStopped":
             return "voice starts" if name == "SpeechStarted" else "voice stops"
+        case "AgentChanged":
+            return f"now with: {event.settings.agent.name}"  # type: ignore[union-attr]
         case "KeyPressed":
             return f"key {event.key}"  # type: ignore[union-attr]
     return ""
@@ -380,6 +387,11 @@ async def play(
         return asyncio.ensure_future(run_tool(tool, call, about))
 
     settings = msgspec.convert(scenario.settings, Overlay).over(CallSettings.of(agent))
+    others = {name: msgspec.convert({"name": name, **keys}, Agent) for name, keys in scenario.colleagues.items()}
+
+    def colleagues(name: str) -> CallSettings | None:
+        return CallSettings.of(others[name]) if name in others else None
+
     story: list[str] = []
 
     def emit(event: CallEvent) -> None:
@@ -388,7 +400,7 @@ async def play(
             story.append(words)
 
     config, clock = msgspec.convert(scenario.config, Config), asyncio.get_running_loop().time
-    call = Call("rtc_1", line, settings, engines, config, begin_tool, emit, clock)
+    call = Call("rtc_1", line, settings, engines, config, CallServices(begin_tool, colleagues), emit, clock)
     refused: list[str] = []
     async with asyncio.TaskGroup() as group:
         clients = [group.create_task(_do(does, n, call, refused)) for n, does in enumerate(scenario.does)]

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
-from voicepipe.agent import CallSettings, Origin, ToolSpec
+from voicepipe.agent import Agent, CallSettings, Origin, ToolSpec
 from voicepipe.base import call_ids
 from voicepipe.base.words import count
 from voicepipe.call.early_tools import EarlyTools
@@ -15,10 +15,32 @@ from voicepipe.call.tool_run import BeginTool
 from voicepipe.call.tool_runs import ToolRuns, called
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.events import CallEvent, Item
+from voicepipe.conversation.hand_over import HAND_OVER, hand_over_tool
 from voicepipe.conversation.history import History, Ids
 from voicepipe.conversation.own_tools import END_CALL_TOOL, transfer_tool
-from voicepipe.conversation.prompt import Prompt, ToolCall, with_origin
+from voicepipe.conversation.prompt import Message, Prompt, ToolCall, with_origin
 from voicepipe.engines.base import Engines
+
+
+class Colleagues(Protocol):
+    """The other agents of a PoP, as one call may be handed over to them. Bound to the call by `_AdmittedCall.open`
+    (`pop/pop.py`)."""
+
+    def __call__(self, name: str) -> CallSettings | None:
+        """The settings with which the agent `name` would have begun this call; None: it cannot take the call now."""
+
+
+def alone(name: str) -> CallSettings | None:
+    """Null object of `Colleagues`: there is no other agent."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class CallServices:
+    """What one call asks its PoP for."""
+
+    begin_tool: BeginTool
+    colleagues: Colleagues = alone
 
 
 @dataclass(slots=True)
@@ -27,27 +49,45 @@ class CallContext:
 
     call_id: str
     engines: Engines
-    speaker: PhraseSpeaker
     playout: Playout
-    begin_tool: BeginTool
+    pop: CallServices
     ladder: LadderConfig
     clock: Callable[[], float]
     emit: Callable[[CallEvent], None]
+    hand_over: Callable[[CallSettings], None]
+    """Lets another agent go on with the call, with these settings."""
     ids: Ids = field(init=False)
     history: History = field(init=False)
     tool_runs: ToolRuns = field(init=False)
     early_tools: EarlyTools = field(init=False)
+    _speakers: dict[str, PhraseSpeaker] = field(init=False)
 
     def __post_init__(self) -> None:
         self.ids = Ids(call_ids.bare(self.call_id))
         self.history = History(ids=self.ids)
-        self.tool_runs = ToolRuns(self.history, self.ids, self.begin_tool)
+        self.tool_runs = ToolRuns(self.history, self.ids, self.pop.begin_tool)
         self.early_tools = EarlyTools(self.tool_runs, self.clock)
+        self._speakers: dict[str, PhraseSpeaker] = {}
+
+    @property
+    def out_rate(self) -> int:
+        """Sample rate in Hz of what is said."""
+        return self.playout.line.out_rate
+
+    def speaker(self, agent: Agent) -> PhraseSpeaker:
+        """The speaker of this agent's phrases, which keeps those that are made ahead."""
+        if agent.name not in self._speakers:
+            engines = self.engines
+            self._speakers[agent.name] = PhraseSpeaker(engines.tts, self.out_rate, agent.language, engines.made_ahead)
+        return self._speakers[agent.name]
 
     def own_tools(self, settings: CallSettings) -> list[ToolSpec]:
-        """Our tools that the model is offered: for transferring, if the line can and the agent knows where to, and for
-        hanging up, if the agent allows it; none of whose name the client or the agent has a tool."""
+        """Our tools that the model is offered: for handing over, if another agent can take the call, for transferring,
+        if the line can and the agent knows where to, and for hanging up, if the agent allows it; none of whose name the
+        client or the agent has a tool."""
         agent, own = settings.agent, list[ToolSpec]()
+        if colleagues := {name: entry for name, entry in agent.hand_over.items() if self.pop.colleagues(name)}:
+            own.append(hand_over_tool(colleagues))
         if self.playout.line.transfers and agent.transfer:
             own.append(transfer_tool(agent))
         if agent.end_call:
@@ -70,10 +110,21 @@ class CallContext:
     def _prompt(self, history: History, settings: CallSettings, words: str, speculative: bool) -> Prompt:
         instructions = with_origin(settings.instructions, settings.origin)
         messages = history.messages(instructions, [Item("", text=words)])
+        tools = self._tools(settings)
+        return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
+
+    def _tools(self, settings: CallSettings) -> tuple[ToolSpec, ...]:
         theirs = {spec.name for spec in settings.tools}
         agents = (tool.spec for tool in settings.agent.tools if tool.name not in theirs)
-        tools = (*settings.tools, *agents, *self.own_tools(settings))
-        return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
+        return (*settings.tools, *agents, *self.own_tools(settings))
+
+    def handed_prompt(self, messages: Sequence[Message], settings: CallSettings, *, last: bool) -> Prompt:
+        """The request to an agent that has just been handed the call, and goes on with these messages. `last`: it
+        cannot hand the call over at once."""
+        instructions = with_origin(settings.instructions, settings.origin)
+        system = (Message("system", instructions),) if instructions else ()
+        tools = tuple(tool for tool in self._tools(settings) if not (last and tool.name == HAND_OVER))
+        return Prompt((*system, *messages), tools, max_tokens=settings.max_tokens, agent=settings.agent)
 
     def about(self, origin: Origin) -> dict[str, Any]:
         """The phone call as tools read it: {"id", "caller", "called", "headers"}."""
@@ -92,6 +143,11 @@ class CallContext:
             taken.add(call.call_id)
             named.append(call)
         return named
+
+    def unused(self, call: ToolCall) -> None:
+        """Forget a tool that ran on the server (`used`): the reply that called it was taken back."""
+        for item in [item for item in self.history.items if item.call_id == call.call_id]:
+            self.history.delete(item.id)
 
     def used(self, call: ToolCall, result: str) -> None:
         """A tool ran on the server: the conversation holds it, and the client does not see it."""

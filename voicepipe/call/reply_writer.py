@@ -9,14 +9,17 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
-from voicepipe.agent import Tool
+import msgspec
+
+from voicepipe.agent import Agent, Tool
 from voicepipe.base.errors import EngineError, EngineStalled, ToolError
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.call.read_ahead import ReadAhead
-from voicepipe.call.reply_context import ReplyContext
+from voicepipe.call.reply_context import HandedOver, ReplyContext
 from voicepipe.call.tool_run import ToolRun, request_text
 from voicepipe.call.tool_talk import ToolTalk
 from voicepipe.conversation.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
+from voicepipe.conversation.hand_over import HAND_OVER, MOST, kept, named_in, told, wanted
 from voicepipe.conversation.own_tools import END_CALL
 from voicepipe.conversation.phrases import Phraser, ends_sentence
 from voicepipe.conversation.prompt import Message, Prompt, ToolCall
@@ -40,12 +43,14 @@ class _ModelToolUse:
     """None: the tool was not begun."""
     why: str = ""
     """Why the tool was not begun, as the model reads it."""
+    done: str = ""
+    """What came of a tool of ours, which has no run."""
     ended: float | None = None
 
     @property
     def result(self) -> str:
         """What came of it, as the model reads it."""
-        return self.tool_run.output or "" if self.tool_run else self.why
+        return self.tool_run.output or "" if self.tool_run else self.done or self.why
 
 
 @dataclass(slots=True)
@@ -81,43 +86,47 @@ class ReplyWriter:
         """The tool runs that it waits for."""
         self._waited_s, self._waits_since = 0.0, 0.0
         """For how long it has waited for tools, and since when it does so again."""
+        self._hand_overs = 0
+        self._ended: Sequence[_ModelToolUse] = ()
+        """The agent's tools that the last answer called."""
         self._reply_context = reply_context
         self._context, self._order, self._record = reply_context.context, reply_context.order, reply_context.record
         self._delivery, self._late_reply = reply_context.delivery, reply_context.late_reply
 
     async def texts(self) -> AsyncGenerator[str, None]:
         """The phrases to be said, in order."""
-        prompt, agent = self._order.prompt, self._order.settings.agent
+        prompt = self._order.prompt
         self._delivery.knows = self._context.tool_runs.known(prompt) if self._order.remembered else []
         for _ in range(TOOL_ROUNDS):
             answer = _Answer()
             async with aclosing(self._phrases(prompt, answer)) as phrases:
                 async for text in phrases:
                     yield text
-            if answer.calls:
-                calls = self._context.named(answer.calls, prompt)
+            if calls := self._context.named(answer.calls, prompt):
+                if handed := self._hand_over_of(calls):
+                    prompt = await self._hand_over(handed, prompt, answer.text)
+                    continue
                 if not self._only_read(calls):
                     await self._reply_context.gate.wait()
                 more = await self._carry_out(calls)
                 if more is None:
-                    if (
-                        self.farewell
-                        and self.farewell.name == END_CALL
-                        and not self._late_reply.answering
-                        and agent.goodbye
-                    ):
-                        yield agent.goodbye
+                    goodbye = self._order.settings.agent.goodbye
+                    if self.farewell and self.farewell.name == END_CALL and not self._late_reply.answering and goodbye:
+                        yield goodbye
                     return
                 prompt = self._next(prompt, answer.text, more)
+                if handed := self._hand_over_by_result():
+                    prompt = await self._hand_over(handed, prompt, "")
             elif answer.called_as_text and prompt.tool_choice != "none":
                 prompt = replace(self._next(prompt, answer.text, [Message("system", NO_TOOLS)]), tool_choice="none")
             else:
-                self.mute = answer.called_as_text and not self._late_reply.answering
-                if self._late_reply.answering or self.mute:
+                answered = self._late_reply.answering and bool(answer.text.strip() or not self._hand_overs)
+                self.mute = answer.called_as_text and not answered
+                if answered or self.mute:
                     return
                 break
         self._reply_context.gave_up = True
-        yield agent.fallback
+        yield self._order.settings.agent.fallback
 
     async def _phrases(self, prompt: Prompt, answer: "_Answer") -> AsyncGenerator[str, None]:
         """The phrases of one answer of the model's, which is noted in `answer`. If the engine fails, what came before
@@ -174,9 +183,9 @@ class ReplyWriter:
 
     def confirm(self) -> None:
         """The turn is confirmed: what was begun before is part of the conversation from now on."""
-        self._record.tool |= bool(self._uses)
         for use in self._uses:
             if use.tool_run:
+                self._record.tool = True
                 self._context.early_tools.adopt(use.tool_run)
 
     def interrupt(self) -> bool:
@@ -201,11 +210,46 @@ class ReplyWriter:
             use.call.name[:TOOL_NAME_CHARS],
             took=None if use.ended is None else round(1000 * (use.ended - use.began), 1),
             at=None if since is None else round(1000 * (use.began - since), 1),
-            failed=tool_run.failed if tool_run else True,
+            failed=tool_run.failed if tool_run else not use.done,
             arguments=use.call.arguments[:TOOL_CHARS],
             result=use.result[:TOOL_CHARS],
-            early=commit is not None and use.began < commit,
+            early=tool_run is not None and commit is not None and use.began < commit,
         )
+
+    def _hand_over_of(self, calls: Sequence[ToolCall]) -> ToolCall | None:
+        """The model's call that hands the caller over, if it is the only one."""
+        is_one = len(calls) == 1 and calls[0].name == HAND_OVER and self._is_ours(calls[0])
+        return calls[0] if is_one else None
+
+    def _hand_over_by_result(self) -> ToolCall | None:
+        """A call in the model's place, where the result of a tool of this answer hands the caller over."""
+        name = next(filter(None, (named_in(use.result) for use in self._ended)), "")
+        if name not in self._order.settings.agent.hand_over:
+            return None
+        return ToolCall(self._context.ids.new("call"), HAND_OVER, msgspec.json.encode({"to": name}).decode())
+
+    async def _hand_over(self, call: ToolCall, prompt: Prompt, said: str) -> Prompt:
+        """Let another agent go on with this reply. Returns what it answers; where it cannot take over, what the model
+        reads instead. It needs no confirmed turn: until the reply is played, nothing of it is done."""
+        settings, name = self._order.settings, wanted(call)
+        entry = settings.agent.hand_over.get(name)
+        other = self._context.pop.colleagues(name) if entry and self._hand_overs < MOST else None
+        use = _ModelToolUse(call, self._context.clock())
+        use.ended = use.began
+        self._uses.append(use)
+        self._delivery.calls_tools()
+        if entry is None or other is None or not self._order.remembered:
+            use.why = _not_handed(settings.agent, name, self._hand_overs)
+            return self._next(prompt, said, _exchanged(use))
+        self._hand_overs += 1
+        last = self._hand_overs == MOST
+        use.done = told(name, last=last)
+        after = settings.handed_to(other)
+        await self._reply_context.pieces.put(HandedOver(call, use.result, entry.keep, settings, after))
+        self._order.settings = after
+        self.awaited = True
+        more = self._next(prompt, said, _exchanged(use)).messages
+        return self._context.handed_prompt(kept(more, entry.keep), after, last=last)
 
     async def _carry_out(self, calls: Sequence[ToolCall]) -> list[Message] | None:
         """Carry out the calls. Returns what the model reads next; None: it is not asked again."""
@@ -223,14 +267,11 @@ class ReplyWriter:
                     await self._reply_context.pieces.put(call)
             return None
         self.awaited = True
-        messages: list[Message] = []
-        for use in uses:
-            result = Message("tool", use.result, call_id=use.call.call_id)
-            messages += [Message("assistant", call=use.call), result]
-        return messages
+        self._ended = uses
+        return [message for use in uses for message in _exchanged(use)]
 
     def _is_ours(self, call: ToolCall) -> bool:
-        """Whether the call is a transfer or a goodbye, which we carry out ourselves."""
+        """Whether the call is a hand-over, a transfer or a goodbye, which we carry out ourselves."""
         return any(spec.name == call.name for spec in self._context.own_tools(self._order.settings))
 
     def _is_client_s(self, call: ToolCall) -> bool:
@@ -241,9 +282,10 @@ class ReplyWriter:
         return next((tool for tool in self._order.settings.agent.tools if tool.name == call.name), None)
 
     def _only_read(self, calls: Sequence[ToolCall]) -> bool:
-        """Whether these are tools that may be begun before the turn is confirmed."""
+        """Whether these are tools that may be begun before the turn is confirmed. Behind a hand-over they wait: it
+        enters the conversation before them, once it is played."""
         asked = [(tool, call) for call in calls if not self._is_client_s(call) and (tool := self._tool(call))]
-        return len(asked) == len(calls) and self._context.early_tools.may(asked, self._record)
+        return len(asked) == len(calls) and not self._hand_overs and self._context.early_tools.may(asked, self._record)
 
     def _begin(self, call: ToolCall) -> _ModelToolUse:
         """Begin a tool of the agent's, if it can be begun."""
@@ -303,6 +345,20 @@ class ReplyWriter:
         if use.tool_run:
             await use.tool_run.wait()
             use.ended = use.ended or self._context.clock()
+
+
+def _exchanged(use: _ModelToolUse) -> tuple[Message, Message]:
+    """A call and its result, as the model reads them."""
+    return Message("assistant", call=use.call), Message("tool", use.result, call_id=use.call.call_id)
+
+
+def _not_handed(agent: Agent, name: str, hand_overs: int) -> str:
+    """Why the caller stays with this agent, as the model reads it."""
+    if hand_overs >= MOST:
+        return "Error: the caller has to say something before they are handed over again; help them yourself"
+    if name not in agent.hand_over:
+        return f"Error: `to` must be one of: {', '.join(agent.hand_over)}"
+    return f"Error: {name} cannot take over at the moment; help the caller yourself"
 
 
 def _ends(text: str) -> bool:

@@ -184,7 +184,7 @@ class Speaking:
 
     def silence_item(self, item_id: str) -> None:
         """End what may be heard, if it says this item: how much was heard is the client's to say."""
-        if any(reply.said.spoken_item == item_id for reply in self._sounding()):
+        if any(message.item.id == item_id for reply in self._sounding() for message in reply.said.spoken()):
             self._take_back("client_cancelled")
             self._listener.reply_ended()
 

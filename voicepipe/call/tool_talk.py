@@ -75,7 +75,7 @@ class ToolTalk:
         return False
 
     async def _whole(self, text: str) -> Phrase | None:
-        settings, speaker = self._reply_context.order.settings, self._context.speaker
+        settings, speaker = self._reply_context.order.settings, self._reply_context.speaker
         with suppress(VoicepipeError):  # The voice fails: the answer itself will say so.
             phrase = await speaker.whole(text, voice=settings.voice, speed=settings.speed)
             return phrase and replace(phrase, stand_in=True)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from voicepipe import config
 from voicepipe.agent import Agent, Intents
 from voicepipe.base.errors import ConfigError, EngineError, EngineMissing
-from voicepipe.config import credentials, load_directory, load_hosts, load_probe, load_rules, toml_file
-from voicepipe.config.agent_store import load_agent, no_voice, open_agents
+from voicepipe.config import agent_problems, credentials, load_directory, load_hosts, load_probe, load_rules, toml_file
+from voicepipe.config.agent_store import load_agent, names_beside, no_voice, open_agents
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.config.engine_config import POLYGLOT, WHISPER_POLYGLOT
 from voicepipe.config.file_kind import kind_of, located
@@ -105,7 +105,12 @@ def _verdict(file: Path, names: Names) -> int:
         notes: Iterable[str] = ()
         if kind == "agent":
             agent = _of_agent(file, names)
-            notes, warned = _notes_of_one(agent), (*_unsigned(agent), *_unstoppable(agent))
+            notes = _notes_of_one(agent)
+            warned = (
+                *_unsigned(agent),
+                *_unstoppable(agent),
+                *agent_problems.unknown_colleagues(agent, names_beside(file)),
+            )
         elif kind == "intents":
             toml_file.read(file, Intents)
         elif kind == "rules":

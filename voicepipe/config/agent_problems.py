@@ -1,8 +1,9 @@
 """Errors in an agent that its types do not show. Each is a line "key: what is wrong; what helps"."""
 
+import difflib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
@@ -10,6 +11,7 @@ from jsonschema.exceptions import SchemaError
 from voicepipe.agent import Agent, Intent, Tool, Webhook
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.ranges import is_url
+from voicepipe.conversation.hand_over import HAND_OVER
 from voicepipe.conversation.own_tools import END_CALL, TRANSFER_TOOL, is_target
 from voicepipe.tools import tool_arguments, tool_code
 
@@ -31,6 +33,7 @@ MORE_PROPERTIES = {
 def of_agent(agent: Agent) -> Iterator[str]:
     """Problems outside of its intents, and of its tools' functions."""
     yield from _of_telephone(agent)
+    yield from _of_hand_over(agent)
     yield from _twice("tools", (tool.name for tool in agent.tools))
     for index, tool in enumerate(agent.tools):
         yield from _of_tool(f"tools[{index}]", tool)
@@ -98,7 +101,7 @@ def _of_texts(at: str, intent: Intent) -> Iterator[str]:
 
 def _of_tool(at: str, tool: Tool) -> Iterator[str]:
     """Problems of a tool: arguments that it cannot be called with, addresses that it cannot reach."""
-    if tool.name in (END_CALL, TRANSFER_TOOL):
+    if tool.name in (END_CALL, HAND_OVER, TRANSFER_TOOL):
         yield f"{at}.name: {tool.name} is a tool of every agent's; choose another name"
     if (tool.webhook is None) == (not tool.function):
         yield f"{at}: {tool.name} needs exactly one of webhook and function"
@@ -178,6 +181,26 @@ def _of_telephone(agent: Agent) -> Iterator[str]:
                 f"transfer.{name}: nobody can be called at {target!r}; give a number such as +4930123456, or an "
                 f"address such as sip:ann@example.com or tel:+4930123456{advice}"
             )
+
+
+def _of_hand_over(agent: Agent) -> Iterator[str]:
+    for name, entry in agent.hand_over.items():
+        if name == agent.name:
+            yield f"hand_over.{name}: is this agent itself; name another one"
+        if not entry.when.strip():
+            yield f"hand_over.{name}.when: is empty; say in which case {name} takes over, in words for the model"
+
+
+def unknown_colleagues(agent: Agent, known: Collection[str]) -> Iterator[str]:
+    """Problems of the agents that it hands callers over to, among those that are `known`."""
+    for name in agent.hand_over:
+        if name not in known:
+            yield f"hand_over.{name}: there is no agent {name}{_nearest(name, known)}; allowed: {_all(known)}"
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(name, known, 1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _required(tool: Tool) -> list[str]:

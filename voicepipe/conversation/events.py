@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from voicepipe.agent import CallSettings
 from voicepipe.conversation.timing import TurnSummary
 
 Role = Literal["system", "user", "assistant"]
@@ -180,6 +181,14 @@ class ReplyDone:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentChanged:
+    """An event: another agent has taken the call over. What was said until then is the former's."""
+
+    settings: CallSettings
+    """The call's settings from now on."""
+
+
+@dataclass(frozen=True, slots=True)
 class CallEnded:
     """An event, the last of a call.
 
@@ -205,5 +214,6 @@ CallEvent = (
     | ReplyText
     | ReplyItemDone
     | ReplyDone
+    | AgentChanged
     | CallEnded
 )

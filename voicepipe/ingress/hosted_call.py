@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from voicepipe.agent import CallSettings, Origin
+from voicepipe.agent import Agent, CallSettings, Origin
 from voicepipe.base.caller_number import last_three
 from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.base.token_bucket import Bucket, Rate
@@ -100,7 +100,7 @@ class HostedCall:
         self.control: CallControl = slot.open(line, settings, self._on_event)
         """What can be asked of the call. `close` deletes it: once the call `is_over`, this attribute is not there."""
         self.id = self.control.id
-        self.kind, self.agent, self.origin = line.kind, settings.agent, settings.origin
+        self.kind, self.origin = line.kind, settings.origin
         self._last_settings = settings
         self._slot = slot
 
@@ -115,6 +115,11 @@ class HostedCall:
     def settings(self) -> CallSettings:
         """As they are now, or were when the call ended."""
         return self._last_settings if self.is_over else self.control.settings
+
+    @property
+    def agent(self) -> Agent:
+        """The agent that has the call, or had it when it ended."""
+        return self.settings.agent
 
     @property
     def reply(self) -> Sequence[CallEvent]:

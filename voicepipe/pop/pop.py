@@ -18,6 +18,7 @@ from voicepipe.base.errors import ConfigError, Draining, EngineDown, PopFull, Po
 from voicepipe.base.places import place_of
 from voicepipe.base.takeover import TakeoverParts
 from voicepipe.call.call import Call
+from voicepipe.call.call_context import CallServices
 from voicepipe.call.recogniser_timing import time_recogniser
 from voicepipe.call.tts_cache import TtsCache
 from voicepipe.call_api import NO_ANSWER, CallControl, CallSlot, DoorKind, HookAnswer, Observer, Refusal, Tenant, Tokens
@@ -86,8 +87,14 @@ class _AdmittedCall:
             self.watched.note(event, time.time())
             observer(event)
 
-        begin_tool = partial(pop.tools.begin, tenant=self.watched.tenant)
-        call = Call(call_id, line, settings, pop.engines, pop.config, begin_tool, emit, time.monotonic)
+        origin, said = settings.origin, HookAnswer(variables=settings.variables)
+
+        def colleague(name: str) -> CallSettings | None:
+            agent = pop.takes_over(name, self.watched.tenant)
+            return pop.settings(agent, origin, said) if agent else None
+
+        services = CallServices(partial(pop.tools.begin, tenant=self.watched.tenant), colleague)
+        call = Call(call_id, line, settings, pop.engines, pop.config, services, emit, time.monotonic)
         if pop.membership:
             pop.membership.round_trips.began(call_id, line)
         return call
@@ -210,6 +217,12 @@ class Pop:
 
     async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
         return NO_ANSWER
+
+    def takes_over(self, name: str, tenant: str) -> Agent | None:
+        """The agent of this name, if it can take over a call of this tenant's now."""
+        agent = self._agents.get(name)
+        theirs = next((each.agents for each in self.config.tenants if each.name == tenant), ())
+        return agent if agent and name in (theirs or (name,)) and not self.lacks(agent) else None
 
     def lacks(self, agent: Agent) -> str:
         return self.prepared.answering(agent).lacks

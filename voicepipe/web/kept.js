@@ -76,7 +76,7 @@ export function factsOf(record) {
     ["Lasted", lasted(record)],
     ["Ended", [endOf(record.reason), record.transferred_to && `to ${record.transferred_to}`].filter(Boolean).join(" ")],
     ["Caller", [partyOf(record), record.called && `called ${record.called}`].filter(Boolean).join(", ")],
-    ["Agent", `${agentOf(record)}, at ${record.pop} (${record.region})`],
+    ["Agent", `${[agentOf(record), ...(record.handed_to ?? [])].join(", then ")}, at ${record.pop} (${record.region})`],
     ["Tenant", record.tenant === "local" ? "" : record.tenant],
     ["Turns", [`${record.turns}`, record.p50_ms !== null && `p50 ${milliseconds(record.p50_ms)}`,
       record.p95_ms !== null && `p95 ${milliseconds(record.p95_ms)}`,
