@@ -24,7 +24,7 @@ class Progress:
     text: str
 
 
-class _Line(msgspec.Struct):
+class _ProgressLine(msgspec.Struct):
     progress: str = ""
     result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
@@ -58,7 +58,7 @@ class ProgressLines:
         if self.result is not None or not line.strip():
             return
         try:
-            read = msgspec.json.decode(line, type=_Line)
+            read = msgspec.json.decode(line, type=_ProgressLine)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             log.error('%s answered with a line that is neither {"progress": TEXT} nor {"result": ...}', self._name)
             return
