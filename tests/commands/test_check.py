@@ -226,6 +226,15 @@ AGENTS = [
             "has no function cook; its functions: book"),
     in_code("a function that takes something else", "tools:book", "def book(date): ...\n",
             "book takes no day, which the tool's parameters have; it takes date"),
+    in_agent("a variable that nobody knows", f'greeting = "Hi {{{{caler}}}}."\n{AGENT}',
+             "greeting: there is no variable {{caler}}; did you mean {{caller}}? allowed: caller, called, date, time"),
+    in_agent("a variable in single braces", f'greeting = "Hi {{caller}}."\n{AGENT}',
+             "warning: greeting: {caller} is read out as it stands; a variable is written {{caller}}", status=0),
+    Mistake("a variable in single braces, at a PoP",
+            {"my.toml": OWN + SCRIPTED, "agents/clinic.toml": f'greeting = "Hi {{caller}}."\n{AGENT}'},
+            ("my.toml: warning: Agent clinic: greeting: {caller} is read out as it stands",), status=0),
+    in_agent("a time zone that is none", f'time_zone = "Berlin"\n{AGENT}',
+             "time_zone: 'Berlin' is no time zone; did you mean Europe/Berlin?"),
     in_agent("a voice that is not there", f'voice = "en-uss"\n{AGENT}',
              "there is no voice 'en-uss'", "such as en-us", 'engines.tts = "auto"', status=0),
     in_agent("a language that is none", f'language = "English"\n{AGENT}',
@@ -385,3 +394,22 @@ def test_agents_whom_an_english_voice_would_read_are_named(
     said = capsys.readouterr().out
     assert "hall.toml: note: Agent hall is spoken to in 'de' by an English voice: espeak-ng is not installed" in said
     assert "voicepipe-pop[espeak]" in said and "Agent desk is spoken to" not in said
+
+
+def test_agents_who_press_no_keys_by_twilio_are_named(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TWILIO", "token")
+    (here / "agents").mkdir()
+    for name in ("orders", "desk"):
+        (here / "agents" / f"{name}.toml").write_text(
+            f'name = "{name}"\nsend_keys = {"true" if name == "orders" else "false"}\n'
+        )
+    pop = '[pop]\nagents = "agents"\ndefault_agent = "desk"\n'
+    (here / "my.toml").write_text(pop + '[twilio]\nauth_token_env = "TWILIO"\n')
+    (here / "sip.toml").write_text(pop)
+    assert cli.main(["check", "my.toml", "sip.toml"]) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if "send_keys" in line]
+    assert len(said) == 1 and said[0].startswith(
+        "my.toml: note: Agent orders presses no keys (send_keys) in calls by Twilio"
+    )

@@ -54,6 +54,10 @@ from voicepipe.config.agent_store import load_agent
             "tools[0].while_running: a text is empty; say what callers are to hear while t runs",
         ),
         (
+            "name = 'a'\ntools = [{name = 'send_keys', function = 'voicepipe.tools.restaurant:book_table'}]",
+            "tools[0].name: send_keys is a tool of every agent's; choose another name",
+        ),
+        (
             "name = 'a'\nintents = [{name = 'i', examples = ['x'], end_call = true}]",
             "intents[0].end_call: this agent may not hang up; put end_call = true above the file's first [table]",
         ),

@@ -20,7 +20,7 @@ from tests.support.scripted import (
 from tests.support.scripted_opinions import ScriptedTurnModel
 from voicepipe.agent import Agent, CallSettings, Origin, SemanticVad, ServerVad, Tool, ToolSpec
 from voicepipe.audio import BLOCK, RATE, Block, Pcm, dbfs
-from voicepipe.base.errors import CallError, TransferFailed
+from voicepipe.base.errors import CallError, KeysFailed, TransferFailed
 from voicepipe.call.call import Call
 from voicepipe.call.call_context import CallServices
 from voicepipe.call.tool_runs import ToolRuns
@@ -29,7 +29,7 @@ from voicepipe.config import Config
 from voicepipe.conversation.events import CallEvent, Item
 from voicepipe.engines.base import Delta, Engines, OnPartial, ToolCall
 from voicepipe.ingress.socket_line import by_timer
-from voicepipe.line import HIDDEN, NetworkQuality, Pump, SoundListener
+from voicepipe.line import HIDDEN, PAUSES, TAKES_NO_KEYS, NetworkQuality, OnKeys, Pump, SoundListener
 from voicepipe.tools.progress import Tell
 
 SCENARIOS = ROOT / "tests" / "scenarios"
@@ -152,6 +152,10 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     transfers: Transfers | None = None
     transferred: list[str] = []
     """Where the line was asked to send its caller, in order."""
+    takes_keys: bool = False
+    """The line can be sent keys."""
+    pressed: str = ""
+    """The keys that were sent to the line, in order."""
     asked: list[str] = []
     """What the recogniser was told that the agent had said, when each utterance began."""
     firsts: list[str] = []
@@ -183,6 +187,8 @@ class ScenarioLine:
     began: float = 0.0
     ended: bool = False
     transferred: list[str] = field(default_factory=list)
+    pressed: list[tuple[float, str]] = field(default_factory=list)
+    """(ms since the answer, key) of each key and pause that was sent: when it ended."""
     _samples: int = 0
     _play_end: float = 0.0
 
@@ -222,6 +228,21 @@ class ScenarioLine:
         await asyncio.sleep(self.scenario.transfers.after_ms / 1000)
         if why := self.scenario.transfers.fails:
             raise TransferFailed(why)
+
+    @property
+    def lacks_keys(self) -> str:
+        return "" if self.scenario.takes_keys else TAKES_NO_KEYS
+
+    def send_keys(self, keys: str, on_sent: OnKeys = lambda keys: None) -> "asyncio.Future[None]":
+        if self.lacks_keys:
+            raise KeysFailed(self.lacks_keys)
+        return asyncio.ensure_future(self._dial(keys, on_sent))
+
+    async def _dial(self, keys: str, on_sent: OnKeys) -> None:
+        for key in keys:
+            await asyncio.sleep(PAUSES.get(key, 0.24))
+            self.pressed.append((self.now_ms(), key))
+            on_sent(key)
 
     def send(self, pcm: Pcm) -> None:
         self.sent.append((self.now_ms(), dbfs(pcm)))

@@ -39,6 +39,7 @@ def _as_expected(recording: Recording) -> None:
         assert [f"{message.role}: {message.text}" for message in messages] == scenario.prompt
     assert recording.refused == scenario.refused
     assert recording.line.transferred == scenario.transferred
+    assert "".join(key for _, key in recording.line.pressed) == scenario.pressed
     rungs = [event.record.ladder for _, event in recording.events if isinstance(event, ReplyDone)]
     if scenario.asked:
         assert recording.asr.asked == scenario.asked

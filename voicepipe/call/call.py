@@ -18,6 +18,7 @@ from voicepipe.base.error_texts import shown
 from voicepipe.base.errors import InputEmpty, NoReply, ReplyActive, cause
 from voicepipe.call.call_context import CallContext, CallServices, ReplyOrder
 from voicepipe.call.call_tasks import CallTasks
+from voicepipe.call.key_sending import KeySending
 from voicepipe.call.keypad_turns import KeypadTurns
 from voicepipe.call.manual_turns import ManualTurns
 from voicepipe.call.playout import Playout
@@ -28,7 +29,7 @@ from voicepipe.call.turns import Turns
 from voicepipe.call_api import ReplyRequest, Size
 from voicepipe.config import Config
 from voicepipe.conversation.events import AgentChanged, CallEnded, CallEvent, Item, KeyPressed
-from voicepipe.conversation.own_tools import TRANSFER_TOOL
+from voicepipe.conversation.own_tools import SEND_KEYS, TRANSFER_TOOL
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.engines.base import Engines
 from voicepipe.line import Line
@@ -75,6 +76,7 @@ class Call:
         self._manual_turns = ManualTurns(call_id, turns, tasks)
         self._keypad_turns = KeypadTurns(turns, self._manual_turns, tasks, context.ids)
         self._transfer = Transfer(call_id, line, turns, tasks, us)
+        self._key_sending = KeySending(context, turns, tasks)
         self._warm_up = FixedPhraseWarmUp(context.speaker, tasks)
         self._greeting: Reply | None = None
         """The greeting, which a client's own reply may replace."""
@@ -127,10 +129,12 @@ class Call:
         self.configure(self.settings.handed_to(settings))
         self._emit(AgentChanged(self.settings))
 
-    def takes_leave(self, farewell: ToolCall) -> None:
-        """As `ReplyListener.takes_leave`."""
-        if farewell.name == TRANSFER_TOOL:
-            self._transfer.by_model(farewell)
+    def calls_own_tool(self, call: ToolCall) -> None:
+        """As `ReplyListener.calls_own_tool`."""
+        if call.name == TRANSFER_TOOL:
+            self._transfer.by_model(call)
+        elif call.name == SEND_KEYS:
+            self._key_sending.begin(call)
         else:
             self._tasks.spawn(self._hang_up_when_heard())
 
@@ -232,6 +236,8 @@ class Call:
             awaited.cancel()
             if not reply:
                 return
+        if response_id is None and self._key_sending.stop() and not reply:
+            return
         if reply is None or response_id not in (None, reply.id):
             raise NoReply("Cancellation failed: no active response found")
         self._speaking.end("client_cancelled")

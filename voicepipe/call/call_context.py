@@ -1,5 +1,6 @@
 """What both sides of one call work with, and what a reply is asked to be."""
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -7,6 +8,7 @@ from typing import Any, Protocol
 
 from voicepipe.agent import Agent, CallSettings, Origin, ToolSpec
 from voicepipe.base import call_ids
+from voicepipe.base.errors import ToolError
 from voicepipe.base.words import count
 from voicepipe.call.early_tools import EarlyTools
 from voicepipe.call.playout import Playout
@@ -14,12 +16,15 @@ from voicepipe.call.speech import PhraseSpeaker
 from voicepipe.call.tool_run import BeginTool
 from voicepipe.call.tool_runs import ToolRuns, called
 from voicepipe.config import LadderConfig
-from voicepipe.conversation.events import CallEvent, Item
+from voicepipe.conversation.events import TOOL_CHARS, CallEvent, Item, ToolUse
 from voicepipe.conversation.hand_over import HAND_OVER, hand_over_tool
 from voicepipe.conversation.history import History, Ids
-from voicepipe.conversation.own_tools import END_CALL_TOOL, transfer_tool
+from voicepipe.conversation.own_tools import END_CALL_TOOL, SEND_KEYS, SEND_KEYS_TOOL, keys_to_send, transfer_tool
 from voicepipe.conversation.prompt import Message, Prompt, ToolCall, with_origin
 from voicepipe.engines.base import Engines
+from voicepipe.turn.menus import why_not_to_press
+
+log = logging.getLogger(__name__)
 
 
 class Colleagues(Protocol):
@@ -60,6 +65,8 @@ class CallContext:
     history: History = field(init=False)
     tool_runs: ToolRuns = field(init=False)
     early_tools: EarlyTools = field(init=False)
+    own_tools_over: list[ToolUse] = field(default_factory=list)
+    """Uses of tools of ours that were over after their reply; the next reply that ends names them."""
     _speakers: dict[str, PhraseSpeaker] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -83,8 +90,8 @@ class CallContext:
 
     def own_tools(self, settings: CallSettings) -> list[ToolSpec]:
         """Our tools that the model is offered: for handing over, if another agent can take the call, for transferring,
-        if the line can and the agent knows where to, and for hanging up, if the agent allows it; none of whose name the
-        client or the agent has a tool."""
+        if the line can and the agent knows where to, for hanging up, if the agent allows it, and for pressing keys, if
+        the line takes some, too; none of whose name the client or the agent has a tool."""
         agent, own = settings.agent, list[ToolSpec]()
         if colleagues := {name: entry for name, entry in agent.hand_over.items() if self.pop.colleagues(name)}:
             own.append(hand_over_tool(colleagues))
@@ -92,8 +99,22 @@ class CallContext:
             own.append(transfer_tool(agent))
         if agent.end_call:
             own.append(END_CALL_TOOL)
+        if agent.send_keys and not self.playout.line.lacks_keys:
+            own.append(SEND_KEYS_TOOL)
         taken = {spec.name for spec in settings.tools} | {tool.name for tool in agent.tools}
         return [spec for spec in own if spec.name not in taken]
+
+    def wrong(self, call: ToolCall) -> str:
+        """Why a tool of ours is not begun, as the model reads it; empty: it is, once the reply has been heard."""
+        if call.name != SEND_KEYS:
+            return ""
+        try:
+            keys_to_send(call.arguments)
+        except ToolError as error:
+            return str(error)
+        if why := why_not_to_press(self.history.items):
+            log.warning("%s: keys are %s", self.call_id, why)
+        return why
 
     def order(
         self, settings: CallSettings, words: str = "", *, speculative: bool = False, items: Sequence[Item] | None = None
@@ -108,7 +129,7 @@ class CallContext:
         return ReplyOrder(partial(self._prompt, history, settings, words, speculative), settings)
 
     def _prompt(self, history: History, settings: CallSettings, words: str, speculative: bool) -> Prompt:
-        instructions = with_origin(settings.instructions, settings.origin)
+        instructions = with_origin(settings.instructions, settings.origin, settings.began)
         messages = history.messages(instructions, [Item("", text=words)])
         tools = self._tools(settings)
         return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
@@ -121,7 +142,7 @@ class CallContext:
     def handed_prompt(self, messages: Sequence[Message], settings: CallSettings, *, last: bool) -> Prompt:
         """The request to an agent that has just been handed the call, and goes on with these messages. `last`: it
         cannot hand the call over at once."""
-        instructions = with_origin(settings.instructions, settings.origin)
+        instructions = with_origin(settings.instructions, settings.origin, settings.began)
         system = (Message("system", instructions),) if instructions else ()
         tools = tuple(tool for tool in self._tools(settings) if not (last and tool.name == HAND_OVER))
         return Prompt((*system, *messages), tools, max_tokens=settings.max_tokens, agent=settings.agent)
@@ -151,9 +172,27 @@ class CallContext:
 
     def used(self, call: ToolCall, result: str) -> None:
         """A tool ran on the server: the conversation holds it, and the client does not see it."""
-        output = Item(self.ids.new("item"), "function_call_output", call_id=call.call_id, output=result)
-        for item in (called(self.ids, call), output):
-            self.history.add(item, hidden=True)
+        self.ended(self.begun(call), result)
+
+    def own_tool_over(
+        self, call: ToolCall, result: str, *, item: Item | None = None, failed: bool = False, took: float | None = None
+    ) -> None:
+        """A tool of ours is over, or will not begin: the conversation holds what came of it, and the next reply that
+        ends names it. `item`: as `begun` returned it; `took`: milliseconds."""
+        self.ended(item or self.begun(call), result)
+        use = ToolUse(call.name, took, failed=failed, arguments=call.arguments[:TOOL_CHARS], result=result)
+        self.own_tools_over.append(use)
+
+    def begun(self, call: ToolCall) -> Item:
+        """A tool of ours begins: the conversation holds its call, of which the client sees nothing."""
+        item = called(self.ids, call)
+        self.history.add(item, hidden=True)
+        return item
+
+    def ended(self, item: Item, result: str) -> None:
+        """What came of the tool whose call is `item`: the conversation holds it behind the call."""
+        output = Item(self.ids.new("item"), "function_call_output", call_id=item.call_id, output=result)
+        self.history.add(output, item.id if item.id in self.history else None, hidden=True)
 
 
 @dataclass

@@ -45,9 +45,9 @@ class Reply:
         return self._reply_context.over
 
     @property
-    def farewell(self) -> ToolCall | None:
-        """The transfer or goodbye that follows once the reply was heard."""
-        return self._reply_writer.farewell
+    def own_call(self) -> ToolCall | None:
+        """The call of a tool of ours that is carried out once the reply was heard: a transfer, keys or a goodbye."""
+        return self._reply_writer.own_call
 
     @property
     def committed(self) -> bool:

@@ -113,8 +113,8 @@ class ReplySpeech:
         order = self._order  # Its agent may be another one once the reply has handed the caller over.
 
         async def acknowledge() -> None:
-            said = order.settings.agent.acknowledgement
-            if self._reply_context.spoken and said and not self._reply_writer.talks:
+            said, writer = order.settings.agent.acknowledgement, self._reply_writer
+            if self._reply_context.spoken and said and not (writer.talks or writer.may_be_silent):
                 await self._stand_in(f"{said} ", instead=False)
 
         async def fall_back() -> None:

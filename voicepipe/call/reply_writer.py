@@ -20,7 +20,7 @@ from voicepipe.call.tool_run import ToolRun, request_text
 from voicepipe.call.tool_talk import ToolTalk
 from voicepipe.conversation.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
 from voicepipe.conversation.hand_over import HAND_OVER, MOST, kept, named_in, told, wanted
-from voicepipe.conversation.own_tools import END_CALL
+from voicepipe.conversation.own_tools import END_CALL, KEYS_ALONE, SEND_KEYS
 from voicepipe.conversation.phrases import Phraser, ends_sentence
 from voicepipe.conversation.prompt import Message, Prompt, ToolCall
 from voicepipe.engines.base import StreamCorrection
@@ -75,8 +75,10 @@ class ReplyWriter:
         self.tokens = 0
         self.awaited = True
         """The caller hears nothing until the next phrase is there."""
-        self.farewell: ToolCall | None = None
-        """A transfer or a goodbye, to be carried out once the reply was heard."""
+        self.own_call: ToolCall | None = None
+        """A transfer, keys or a goodbye, to be carried out once the reply was heard."""
+        self.may_be_silent = False
+        """The agent has pressed keys, and said nothing since: it need not say anything now."""
         self.whole = False
         """The model failed behind a whole sentence: nothing need be said in its place."""
         self.mute = False
@@ -96,6 +98,7 @@ class ReplyWriter:
     async def texts(self) -> AsyncGenerator[str, None]:
         """The phrases to be said, in order."""
         prompt = self._order.prompt
+        self.may_be_silent = _presses_keys(prompt)
         self._delivery.knows = self._context.tool_runs.known(prompt) if self._order.remembered else []
         for _ in range(TOOL_ROUNDS):
             answer = _Answer()
@@ -110,8 +113,8 @@ class ReplyWriter:
                     await self._reply_context.gate.wait()
                 more = await self._carry_out(calls)
                 if more is None:
-                    goodbye = self._order.settings.agent.goodbye
-                    if self.farewell and self.farewell.name == END_CALL and not self._late_reply.answering and goodbye:
+                    goodbye, own = self._order.settings.agent.goodbye, self.own_call
+                    if own and own.name == END_CALL and not self._late_reply.answering and goodbye:
                         yield goodbye
                     return
                 prompt = self._next(prompt, answer.text, more)
@@ -122,7 +125,7 @@ class ReplyWriter:
             else:
                 answered = self._late_reply.answering and bool(answer.text.strip() or not self._hand_overs)
                 self.mute = answer.called_as_text and not answered
-                if answered or self.mute:
+                if answered or self.mute or (self.may_be_silent and not self._uses):
                     return
                 break
         self._reply_context.gave_up = True
@@ -173,8 +176,10 @@ class ReplyWriter:
         return replace(prompt, messages=messages, tool_choice=choice, speculative=speculative)
 
     def tools(self) -> tuple[ToolUse, ...]:
-        """The agent's tools that the reply had run so far."""
-        return tuple(map(self._tool_use, self._uses))
+        """The agent's tools that the reply had run so far, and before them what came of ours after the replies
+        before."""
+        over, self._context.own_tools_over[:] = tuple(self._context.own_tools_over), []
+        return (*over, *map(self._tool_use, self._uses))
 
     @property
     def talks(self) -> bool:
@@ -253,11 +258,14 @@ class ReplyWriter:
 
     async def _carry_out(self, calls: Sequence[ToolCall]) -> list[Message] | None:
         """Carry out the calls. Returns what the model reads next; None: it is not asked again."""
+        wrong = ""
         if len(calls) == 1 and self._is_ours(calls[0]):
-            self.farewell = calls[0]  # Nothing follows it: it is carried out when the reply has been heard.
-            return None
+            wrong = self._context.wrong(calls[0])
+            if not wrong:
+                self.own_call = calls[0]  # Nothing follows it: it is carried out when the reply has been heard.
+                return None
         self._delivery.calls_tools()
-        uses = [self._begin(call) for call in calls if not self._is_client_s(call)]
+        uses = [self._begin(call, wrong) for call in calls if not self._is_client_s(call)]
         await self._wait(uses)
         if len(uses) < len(calls):
             # The reply that the client asks for, once its tools are done, tells of ours as well.
@@ -271,7 +279,7 @@ class ReplyWriter:
         return [message for use in uses for message in _exchanged(use)]
 
     def _is_ours(self, call: ToolCall) -> bool:
-        """Whether the call is a hand-over, a transfer or a goodbye, which we carry out ourselves."""
+        """Whether the call is a hand-over, a transfer, keys or a goodbye, which we carry out ourselves."""
         return any(spec.name == call.name for spec in self._context.own_tools(self._order.settings))
 
     def _is_client_s(self, call: ToolCall) -> bool:
@@ -287,8 +295,8 @@ class ReplyWriter:
         asked = [(tool, call) for call in calls if not self._is_client_s(call) and (tool := self._tool(call))]
         return len(asked) == len(calls) and not self._hand_overs and self._context.early_tools.may(asked, self._record)
 
-    def _begin(self, call: ToolCall) -> _ModelToolUse:
-        """Begin a tool of the agent's, if it can be begun."""
+    def _begin(self, call: ToolCall, wrong: str) -> _ModelToolUse:
+        """Begin a tool of the agent's, if it can be begun. `wrong`: as `CallContext.wrong`, if it is a tool of ours."""
         settings, remembered, tool = self._order.settings, self._order.remembered, self._tool(call)
         use = _ModelToolUse(call, self._context.clock())
         self._uses.append(use)
@@ -296,7 +304,8 @@ class ReplyWriter:
             return use
         try:
             if tool is None:
-                raise ToolError(FIRST_TELL if self._is_ours(call) else f"there is no tool {call.name}")
+                beside = KEYS_ALONE if call.name == SEND_KEYS else FIRST_TELL
+                raise ToolError(wrong or (beside if self._is_ours(call) else f"there is no tool {call.name}"))
             about = self._context.about(settings.origin)
             self._record.tool = True
             use.tool_run = self._context.tool_runs.begin(
@@ -345,6 +354,12 @@ class ReplyWriter:
         if use.tool_run:
             await use.tool_run.wait()
             use.ended = use.ended or self._context.clock()
+
+
+def _presses_keys(prompt: Prompt) -> bool:
+    """Whether the last that the agent did was to press keys."""
+    last = next((message for message in reversed(prompt.messages) if message.role == "assistant"), None)
+    return last is not None and last.call is not None and last.call.name == SEND_KEYS
 
 
 def _exchanged(use: _ModelToolUse) -> tuple[Message, Message]:

@@ -17,6 +17,7 @@ from voicepipe.config.file_kind import kind_of, located
 from voicepipe.config.phone_config import takes_phones
 from voicepipe.config.pop_config import with_slots
 from voicepipe.config.probe_config import ProbeConfig, secrets_of
+from voicepipe.config.variable_problems import single_braced
 from voicepipe.directory import tokens
 from voicepipe.directory.server.run import check as check_directory
 from voicepipe.engines import packages
@@ -106,11 +107,8 @@ def _verdict(file: Path, names: Names) -> int:
         if kind == "agent":
             agent = _of_agent(file, names)
             notes = _notes_of_one(agent)
-            warned = (
-                *_unsigned(agent),
-                *_unstoppable(agent),
-                *agent_problems.unknown_colleagues(agent, names_beside(file)),
-            )
+            colleagues = agent_problems.unknown_colleagues(agent, names_beside(file))
+            warned = (*single_braced(agent), *_unsigned(agent), *_unstoppable(agent), *colleagues)
         elif kind == "intents":
             toml_file.read(file, Intents)
         elif kind == "rules":
@@ -151,9 +149,14 @@ def _notes_of_one(agent: Agent) -> Iterator[str]:
 
 
 def _notes(agents: Iterable[Agent], settings: config.Config) -> Iterable[str]:
-    """Notes on what agents lack with these engines."""
+    """Notes on what agents lack with these engines and doors."""
     agents = tuple(agents)
-    return *_needing_a_model(agents, settings), *_without_voice(agents, settings), *_unheard(agents, settings)
+    return (
+        *_needing_a_model(agents, settings),
+        *_without_voice(agents, settings),
+        *_unheard(agents, settings),
+        *_without_keys(agents, settings),
+    )
 
 
 def _needing_a_model(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
@@ -205,6 +208,17 @@ def _unheard(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
     for agent in agents:
         if not _in_english(agent):
             yield f"Agent {agent.name} is spoken to in {agent.language!r} (language); {else_}"
+
+
+def _without_keys(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
+    """A line for each agent that presses no keys in some of its calls."""
+    if settings.twilio.auth_token:
+        for agent in agents:
+            if agent.send_keys:
+                yield (
+                    f"Agent {agent.name} presses no keys (send_keys) in calls by Twilio, which sends none while a call "
+                    "is streamed; by SIP and Telnyx it does"
+                )
 
 
 def _in_english(agent: Agent) -> bool:
@@ -284,6 +298,7 @@ def _warnings(file: Path | None, settings: config.Config, agents: Iterable[Agent
     yield from _lacking_room(settings)
     yield from _without_effect(settings)
     yield from _without_deliveries(agents, settings)
+    yield from (f"Agent {agent.name}: {said}" for agent in agents for said in single_braced(agent))
     if refusal:
         raise ConfigError(refusal)
 

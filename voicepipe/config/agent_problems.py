@@ -11,8 +11,10 @@ from jsonschema.exceptions import SchemaError
 from voicepipe.agent import Agent, Intent, Tool, Webhook
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.ranges import is_url
+from voicepipe.config.variable_problems import of_variables
 from voicepipe.conversation.hand_over import HAND_OVER
-from voicepipe.conversation.own_tools import END_CALL, TRANSFER_TOOL, is_target
+from voicepipe.conversation.own_tools import END_CALL, SEND_KEYS, TRANSFER_TOOL, is_target
+from voicepipe.conversation.variables import sample
 from voicepipe.tools import tool_arguments, tool_code
 
 FIRST = "above the file's first [table]"
@@ -33,6 +35,7 @@ MORE_PROPERTIES = {
 def of_agent(agent: Agent) -> Iterator[str]:
     """Problems outside of its intents, and of its tools' functions."""
     yield from _of_telephone(agent)
+    yield from of_variables(agent)
     yield from _of_hand_over(agent)
     yield from _twice("tools", (tool.name for tool in agent.tools))
     for index, tool in enumerate(agent.tools):
@@ -73,6 +76,8 @@ def _of_deeds(at: str, intent: Intent, agent: Agent) -> Iterator[str]:
         yield f"{at}.check: needs confirm as well, so that what is done has been checked and read back"
     if intent.transfer and intent.transfer not in agent.transfer:
         yield f"{at}.transfer: there is no transfer {intent.transfer}; allowed: {_all(agent.transfer)}"
+    if intent.hand_over and intent.hand_over not in agent.hand_over:
+        yield f"{at}.hand_over: there is no hand_over {intent.hand_over}; allowed: {_all(agent.hand_over)}"
     if intent.end_call and not agent.end_call:
         yield f"{at}.end_call: this agent may not hang up; put end_call = true {FIRST}"
 
@@ -94,14 +99,14 @@ def _of_texts(at: str, intent: Intent) -> Iterator[str]:
     texts |= {f"slots.{slot}": question for slot, question in intent.slots.items()}
     for key, text in texts.items():
         known = {*intent.slots} | ({"result", "last_reply"} if key == "reply" else set())
-        for slot in re.findall(r"\{(\w+)\}", text):
+        for slot in re.findall(r"\{(\w+)\}", sample(text)):
             if slot not in known:
                 yield f"{at}.{key}: {{{slot}}} is not a slot; allowed: {_all(known)}"
 
 
 def _of_tool(at: str, tool: Tool) -> Iterator[str]:
     """Problems of a tool: arguments that it cannot be called with, addresses that it cannot reach."""
-    if tool.name in (END_CALL, HAND_OVER, TRANSFER_TOOL):
+    if tool.name in (END_CALL, HAND_OVER, SEND_KEYS, TRANSFER_TOOL):
         yield f"{at}.name: {tool.name} is a tool of every agent's; choose another name"
     if (tool.webhook is None) == (not tool.function):
         yield f"{at}: {tool.name} needs exactly one of webhook and function"
@@ -113,10 +118,14 @@ def _of_tool(at: str, tool: Tool) -> Iterator[str]:
 
 
 def _of_webhook(at: str, webhook: Webhook) -> Iterator[str]:
-    if not is_url(webhook.url):
+    if not is_url(sample(webhook.url)):
         yield f"{at}.url: {webhook.url!r} is no address; give one such as https://bookings.example/book"
     for name, value in webhook.headers.items():
-        if not (value.isascii() and value.isprintable() and re.fullmatch(r"[\w!#$%&'*+.^`|~-]+", name, re.ASCII)):
+        if not (
+            sample(value).isascii()
+            and sample(value).isprintable()
+            and re.fullmatch(r"[\w!#$%&'*+.^`|~-]+", name, re.ASCII)
+        ):
             yield f"{at}.headers.{name}: is no HTTP header; leave out line breaks and letters beyond ASCII"
 
 
@@ -175,7 +184,7 @@ def _of_telephone(agent: Agent) -> Iterator[str]:
         if not meaning.strip():
             yield f"keys.{keys}: is empty; say what the caller means, in words"
     for name, target in agent.transfer.items():
-        if not is_target(target):
+        if not is_target(sample(target)):
             advice = f"; or put {name} {FIRST}" if name in Agent.__struct_fields__ else ""
             yield (
                 f"transfer.{name}: nobody can be called at {target!r}; give a number such as +4930123456, or an "

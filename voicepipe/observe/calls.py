@@ -1,6 +1,6 @@
 """Calls in progress, and the turns that come of their events. Pure: times are passed in."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 
@@ -25,7 +25,7 @@ from voicepipe.conversation.events import (
 from voicepipe.line import HIDDEN, Line, NetworkQuality
 from voicepipe.observe.call_followers import UNTRACED, CallEnd, CallFacts, CallFollower, CallTracer
 from voicepipe.observe.last_turns import AskedTurn, FullTurn, LastTurns, full_turn
-from voicepipe.observe.redacted_words import RedactedWords
+from voicepipe.observe.redacted_words import RedactedWords, redacted
 
 
 class CallRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +62,7 @@ class LiveCall:
         self._followers = (traces, *followers)
         self._budget_ms = budget_ms
         self._agent = agent
+        self._redaction = redaction
         self._kept = RedactedWords(redaction)
         self._line: Line | None = None
         self._turn_count = 0
@@ -75,11 +76,19 @@ class LiveCall:
         self._asked: dict[str, AskedTurn] = {}
         """Turns by the reply that is being made."""
 
-    def answered(self, call_id: str, line: Line, now: float, origin: Origin = NOWHERE) -> None:
-        """The call was answered: it has a line now."""
+    def answered(
+        self,
+        call_id: str,
+        line: Line,
+        now: float,
+        origin: Origin = NOWHERE,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        """The call was answered: it has a line now. `variables`: those that records may hold."""
         self._line = line
         facts = CallFacts(id=call_id, tenant=self.tenant, agent=self._agent, line=line.kind, since=now,
-                          caller=origin.caller, called=origin.called, trace=origin.trace)  # fmt: skip
+                          caller=origin.caller, called=origin.called, trace=origin.trace,
+                          variables=redacted(self._redaction, variables or {}))  # fmt: skip
         self.facts = replace(facts, trace_id=self._traces.begin(facts))
         for follower in self._followers:
             follower.began(self.facts)

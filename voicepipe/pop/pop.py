@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 
 import msgspec
@@ -44,6 +45,7 @@ from voicepipe.observe.recent_turns import RecentTurnCounts
 from voicepipe.observe.tally import HourlyTally
 from voicepipe.pop.admission import WINDOW_S, Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
 from voicepipe.pop.call_drain import CallDrain
+from voicepipe.pop.call_settings import ColleagueSettings, settings_of
 from voicepipe.pop.calls_by_tenant import CallsByTenant
 from voicepipe.pop.membership import Membership
 from voicepipe.pop.predecessor import Predecessor
@@ -80,18 +82,18 @@ class _AdmittedCall:
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         pop = self.pop
         call_id = call_ids.new(pop.config.pop.id)
-        self.watched.answered(call_id, line, time.time(), settings.origin)
+        self.watched.answered(call_id, line, time.time(), settings.origin, settings.told_variables)
 
         def emit(event: CallEvent) -> None:
             self._answered(call_id, event)
             self.watched.note(event, time.time())
             observer(event)
 
-        origin, said = settings.origin, HookAnswer(variables=settings.variables)
+        colleagues = ColleagueSettings(settings, datetime.now(UTC))
 
         def colleague(name: str) -> CallSettings | None:
             agent = pop.takes_over(name, self.watched.tenant)
-            return pop.settings(agent, origin, said) if agent else None
+            return colleagues.of(agent) if agent else None
 
         services = CallServices(partial(pop.tools.begin, tenant=self.watched.tenant), colleague)
         call = Call(call_id, line, settings, pop.engines, pop.config, services, emit, time.monotonic)
@@ -213,7 +215,7 @@ class Pop:
         return sorted(self._agents, key=lambda agent: agent.name != self.config.pop.default_agent)
 
     def settings(self, agent: Agent, origin: Origin = NOWHERE, said: HookAnswer = NO_ANSWER) -> CallSettings:
-        return CallSettings.of(agent, origin, said.variables)
+        return settings_of(agent, origin, said, datetime.now(UTC))
 
     async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
         return NO_ANSWER

@@ -65,6 +65,8 @@ class CallSummary(KeptCall, frozen=True, kw_only=True):
     """The agents that took the call over from `agent`, in order."""
     trace: str = ""
     """The id of its trace (W3C), 32 hexadecimal digits; empty: it is not traced."""
+    variables: dict[str, str] = {}
+    """Values of its agent's variables, without those that stand in headers."""
 
 
 class CallRecord(CallSummary, frozen=True, kw_only=True):
@@ -97,4 +99,5 @@ def summary(
         transferred_to=end.transferred_to if end else "",
         handed_to=end.handed_to if end else (),
         trace=call.trace_id,
+        variables=call.variables,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from voicepipe.agent import Origin
-from voicepipe.base.errors import TransferFailed
+from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.call_api import Grant, PopApi
 from voicepipe.ingress.asgi_scope import pays
 from voicepipe.ingress.calls import Calls
@@ -193,6 +193,11 @@ class Twilio:
         left = {call: kept for call, kept in self._transfers.targets.items() if kept[0] > now}
         self._transfers.targets = left | fresh
         self._parts.add(TRANSFERS, TwilioTransfers(fresh))
+
+    async def send_keys(self, start: StreamStart, keys: str) -> None:
+        """Raises KeysFailed. Tones in the stream do not reach the far end as keys, and `<Play digits>` in new TwiML
+        ends the stream: the call would begin anew."""
+        raise KeysFailed(self.dialect.lacks_keys)
 
     def _take_over(self, handed: TwilioTransfers) -> None:
         self._transfers.targets |= handed.targets

@@ -11,7 +11,7 @@ from voicepipe.agent import Agent, Intent
 from voicepipe.conversation.own_tools import TRANSFER_TOOL
 from voicepipe.engines.base import Message
 from voicepipe.engines.llm.frontdesk import slots
-from voicepipe.engines.llm.frontdesk.matcher import Match, Matcher
+from voicepipe.engines.llm.frontdesk.matcher import KeptMatches, Match
 from voicepipe.engines.llm.frontdesk.results import as_object, detail, readable, text_of
 from voicepipe.engines.llm.frontdesk.sounds_alike import words
 from voicepipe.turn.answers import agrees, answers, declines, to_be_done
@@ -91,27 +91,22 @@ class FrontdeskAnswer:
     values: dict[str, str] = field(default_factory=dict)
     transfer: str = ""
     otherwise: str = ""
-    """In place of `text`, where the call cannot be transferred."""
+    """In place of `text`, where the call cannot be transferred, or handed over."""
     end_call: bool = False
+    hand_over: str = ""
     understood: bool = True
 
 
 class FrontdeskDialogue:
     """The dialogue rules of one agent, made from its intents."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, matches: KeptMatches | None = None) -> None:
+        """`matches`: those of an agent with the same intents and examples, if they are known; making them takes
+        long."""
         self.agent = agent
         self.intents = {intent.name: intent for intent in agent.intents}
-        self._matcher = Matcher(agent.intents)
-        self._matches: dict[str, Match] = {}
-
-    def match(self, text: str) -> Match:
-        """The best intent for `text`. Kept, because every turn is heard again in each later one's fold."""
-        if text not in self._matches:
-            if len(self._matches) >= 4096:
-                self._matches.clear()
-            self._matches[text] = self._matcher.match(text)
-        return self._matches[text]
+        self.matches = matches or KeptMatches(agent.intents)
+        self.match = self.matches.match
 
     def after(self, state: FrontdeskState, message: Message) -> FrontdeskState:
         """The state of the conversation after one more message."""
@@ -209,7 +204,7 @@ class FrontdeskDialogue:
         if values:
             return self._advance(state, task)
         leaving = bool(LEAVING.search(said)) and bool(other or match.score < ACCEPT)
-        if other and (other.end_call or (other.transfer and not leaving)) and match.score < SURE:
+        if other and (other.end_call or ((other.transfer or other.hand_over) and not leaving)) and match.score < SURE:
             other = None
         if other and match.score >= (ACCEPT if leaving or other.listens else INTERJECTION):
             return self._aside(state, task, text, other, leaving=leaving)
@@ -247,7 +242,7 @@ class FrontdeskDialogue:
         answer = self._plain(state, other)
         if other.listens:
             return replace(state, misses=0), answer
-        if answer.transfer:
+        if answer.transfer or answer.hand_over:
             return self._to_a_person(state, task, answer)
         if leaving:
             return state.afresh(), answer
@@ -323,7 +318,7 @@ class FrontdeskDialogue:
         done = replace(state, asked="", confirming=False, stopped=False, done=True, misses=0)
         text = fill(task.reply, spoken(state.values))
         values = self._taken(task.tool, task, state.values)
-        return done, FrontdeskAnswer(text, task.tool, values, task.transfer, self.agent.cannot_transfer, task.end_call)
+        return done, replace(self._deeds(task), text=text, values=values)
 
     def _due(self, task: Intent, values: dict[str, str]) -> dict[str, str]:
         """What `check` is to be called with; nothing while it needs more."""
@@ -346,7 +341,12 @@ class FrontdeskDialogue:
 
     def _plain(self, state: FrontdeskState, intent: Intent) -> FrontdeskAnswer:
         text = fill(intent.reply, {"last_reply": state.last_reply or self.agent.greeting})
-        return FrontdeskAnswer(text, intent.tool, {}, intent.transfer, self.agent.cannot_transfer, intent.end_call)
+        return replace(self._deeds(intent), text=text)
+
+    def _deeds(self, intent: Intent) -> FrontdeskAnswer:
+        """What an intent does, without its words."""
+        return FrontdeskAnswer(tool=intent.tool, transfer=intent.transfer, otherwise=self.agent.cannot_transfer,
+                               end_call=intent.end_call, hand_over=intent.hand_over)  # fmt: skip
 
     def _missed(self, state: FrontdeskState) -> tuple[FrontdeskState, FrontdeskAnswer]:
         excuses = self.agent.not_understood or (self.agent.fallback,)
