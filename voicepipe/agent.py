@@ -72,6 +72,10 @@ class Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The first one is said when the caller has heard nothing for so long, be it since their own last word, ..."""
     while_running_every_ms: Wait = 4000
     """... and each further one."""
+    reads_only: bool = False
+    """It changes nothing: it may be run, for nothing perhaps, while the caller might still go on."""
+    interruptible: bool = False
+    """It is cancelled when the caller interrupts the reply that waits for it."""
 
     @property
     def spec(self) -> ToolSpec:

@@ -39,7 +39,13 @@ def parser() -> argparse.ArgumentParser:
     upgrade.add_argument("--calls", type=positive, default=20, help="at a time (default 20)")
     upgrade.add_argument("--upgrades", type=positive, default=5, help="so many (default 5)")
     upgrade.set_defaults(run=_upgrade)
-    for part in (media, network, whisper, sip, upgrade, *_directory_parts(directory)):
+    tools = parts.add_parser(
+        "tools", help="how soon a slow tool's result is heard, if it only reads and if it does not"
+    )
+    tools.add_argument("--calls", type=positive, default=10, help="to each of the two agents (default 10)")
+    tools.add_argument("--takes-ms", type=positive, default=400, help="what the tool takes (default 400)")
+    tools.set_defaults(run=_tools)
+    for part in (media, network, whisper, sip, upgrade, tools, *_directory_parts(directory)):
         add_json(part)
     return cli
 
@@ -68,6 +74,13 @@ def _upgrade(options: argparse.Namespace) -> int:
     from voicepipe.serving import runtime
 
     return runtime.run(upgrade.run(options.calls, options.upgrades, options.json))
+
+
+def _tools(options: argparse.Namespace) -> int:
+    from latency_probes.components import tools
+    from voicepipe.serving import runtime
+
+    return runtime.run(tools.run(options.calls, options.takes_ms, options.json))
 
 
 def _media(options: argparse.Namespace) -> int:

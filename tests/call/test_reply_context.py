@@ -10,14 +10,16 @@ import pytest
 from voicepipe.agent import Tool
 from voicepipe.call.call_context import CallContext, ReplyOrder
 from voicepipe.call.reply_context import ReplyContext, ResultDelivery
-from voicepipe.call.tool_runs import ToolRun, ToolRuns
+from voicepipe.call.tool_run import ToolRun
+from voicepipe.call.tool_runs import ToolRuns
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.history import History, Ids
 from voicepipe.conversation.prompt import Prompt, ToolCall
 from voicepipe.conversation.timing import TurnRecord
+from voicepipe.tools.progress import Tell
 
 
-def begin(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":
+def begin(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tell: Tell) -> "asyncio.Task[str]":
     async def done() -> str:
         return "Booked."
 

@@ -15,9 +15,11 @@ from tests.support.tools import BOOK, Bookings, Web
 from tests.support.waiting import until
 from voicepipe.agent import Tool, Webhook
 from voicepipe.base.errors import OutcomeUnknown, ToolError
-from voicepipe.call.tool_runs import REMEMBERED, UNKNOWN, ToolRun, ToolRuns
+from voicepipe.call.tool_run import ToolRun
+from voicepipe.call.tool_runs import REMEMBERED, UNKNOWN, ToolRuns
 from voicepipe.conversation.history import History, Ids
 from voicepipe.conversation.prompt import ToolCall
+from voicepipe.tools.progress import Tell
 from voicepipe.tools.tool_runner import ToolRunner
 
 _NUMBERS = itertools.count()
@@ -44,7 +46,7 @@ async def heard(tool_runs: ToolRuns, arguments: str = "{}", **how: Any) -> str:
 def by(use: Callable[[ToolCall, str], Awaitable[str]]) -> ToolRuns:
     """Of a call whose tools do this, with the call of the model's and the key."""
 
-    def begin(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":
+    def begin(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tell: Tell) -> "asyncio.Task[str]":
         return asyncio.ensure_future(use(call, key))
 
     return ToolRuns(History(), Ids("abc"), begin)

@@ -100,7 +100,8 @@ class Uses:
         return f"For you a table was booked, r{number}."
 
 
-def conversation(chance: random.Random, *, stays: bool) -> Scenario:
+def conversation(chance: random.Random, *, stays: bool, **tool_keys: Any) -> Scenario:
+    """`tool_keys`: keys of the tool."""
     at, says = 400, []
     while at < TALK_MS:
         for_ms = chance.choice((160, 300, 500, 900, 1400))
@@ -121,7 +122,7 @@ def conversation(chance: random.Random, *, stays: bool) -> Scenario:
         says=says,
         length_ms=TALK_MS + QUIET_MS if stays else chance.randrange(2000, TALK_MS),
         lead_ms=chance.choice((0, 200)),
-        agent={"tools": [tool], "greeting": chance.choice(("", "Good day, what can I do for you?"))},
+        agent={"tools": [tool | tool_keys], "greeting": chance.choice(("", "Good day, what can I do for you?"))},
         does=asks,
         keys=keys,
         mutes=[Mutes(chance.randrange(TALK_MS), 1500)] if chance.random() < 0.2 else [],
@@ -181,6 +182,31 @@ async def test_each_begun_tool_ran_once_and_the_conversation_says_so(
         numbers = [number for said in results for number in re.findall(r"[rf]\d+\.", said)]
         assert len(numbers) == len(results)
         assert not [number for number in numbers if number not in heard], "the caller was told what came of each"
+
+
+@pytest.mark.parametrize("seed", range(NUMBER))
+async def test_of_tools_that_only_read_the_conversation_has_those_that_answers_used(
+    seed: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And nothing of the others."""
+    monkeypatch.setattr("tests.support.scenario.ScriptedLlm", Forgetful)
+    monkeypatch.setattr(Forgetful, "chance", random.Random(seed))
+    chance = random.Random(seed)
+    stays, uses = chance.random() < 0.6, Uses(chance)
+    recording = await play(conversation(chance, stays=stays, reads_only=True), uses)
+    caplog.clear()
+    await asyncio.sleep(10)
+    items = recording.tool_runs._history.items
+    results = [result(items, index) for index, item in enumerate(items) if item.kind == "function_call"]
+    assert len(set(results)) == len(results) == sum(item.kind == "function_call_output" for item in items)
+    assert all(in_order(prompt.messages) for prompt in recording.llm.prompts)
+    dones = [event for _, event in recording.events if isinstance(event, ReplyDone)]
+    dropped = sum(done.record.tools_dropped for done in dones)
+    assert len(results) + dropped <= len(uses.uses)
+    told_of = {use.result for done in dones for use in done.tools if use.took is not None}
+    assert told_of <= set(results), "what clients read of is in the conversation"
+    if stays and not silenced(recording):
+        assert not any(tool_run.due for tool_run in recording.tool_runs._tool_runs)
 
 
 def silenced(recording: Recording) -> bool:

@@ -1,6 +1,6 @@
 """What Prometheus is told, read back by the parser of its own client."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import msgspec
@@ -10,7 +10,7 @@ from voicepipe.base import queues
 from voicepipe.base.queues import QueueFigures
 from voicepipe.call_api import Refusal
 from voicepipe.config import PopConfig
-from voicepipe.conversation.events import ReplyDone
+from voicepipe.conversation.events import ReplyDone, ToolUse
 from voicepipe.conversation.timing import TurnSummary
 from voicepipe.health import Health, Status
 from voicepipe.line import NetworkQuality
@@ -67,6 +67,16 @@ def test_a_turn_is_in_its_bucket_and_told_apart_by_stage() -> None:
     assert seen["voicepipe_speculations_total{result=hit}"] == 1
     assert seen["voicepipe_speculations_discarded_total{}"] == 2
     assert seen["voicepipe_speculation_discarded_seconds_total{}"] == 0.03
+
+
+def test_tools_that_were_begun_early_are_counted_as_used_or_dropped() -> None:
+    metrics = Metrics(POP, lambda: HEALTH)
+    tools = ToolUse("look", early=True), ToolUse("book")
+    done = replace(turn(at_commit=140.0, tools_dropped=2), tools=tools)
+    metrics.turn(of("sip"), full_turn(ASKED, done, POP.budget_ms))
+    seen = read(metrics)
+    assert seen["voicepipe_early_tools_total{result=used}"] == 1
+    assert seen["voicepipe_early_tools_total{result=dropped}"] == 2
 
 
 def test_a_turn_that_the_client_asked_for_is_not_timed() -> None:

@@ -61,6 +61,8 @@ def test_behind_an_acknowledgement_it_is_that_which_is_waited_for() -> None:
         ([ToolUse("check", took=100, at=400), ToolUse("book", took=1000, at=450)], 1050),
         ([ToolUse("check", took=100, at=300), ToolUse("book", took=500, at=900)], 600),  # one after the other
         ([ToolUse("book", took=1000, at=40)], 900),  # no caller waits before the turn is over
+        ([ToolUse("book", took=1200, at=-400, early=True)], 660),  # it only reads, and was begun while they spoke
+        ([ToolUse("book", took=400, at=-400, early=True)], 0),
         ([ToolUse("book", at=1800)], 200),  # it went on while the reply was said
         ([ToolUse("book", took=1000, at=2500)], 0),  # after the first phrase
         ([ToolUse("unknown", took=0, at=300), ToolUse("untimed", took=5)], 0),

@@ -186,7 +186,7 @@ def test_a_webhook_whose_name_server_does_not_answer_delays_no_other() -> None:
 
         def begin(host: str, timeout_ms: int = 60_000) -> "asyncio.Task[str]":
             tool = Tool("book", webhook=Webhook(f"http://{host}:{port}"), timeout_ms=timeout_ms)
-            return tools.begin(tool, ToolCall("c1", "book", "{}"), {"id": "rtc_1"}, "use_1", "acme")
+            return tools.begin(tool, ToolCall("c1", "book", "{}"), {"id": "rtc_1"}, "use_1", lambda text: None, "acme")
 
         async with server, ToolRunner() as tools:
             hung = [begin(SLOW, 1000) for _ in range(20)] + [begin(f"{n}.invalid", 1000) for n in range(10)]

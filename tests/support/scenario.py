@@ -30,6 +30,7 @@ from voicepipe.conversation.events import CallEvent, Item
 from voicepipe.engines.base import Delta, Engines, OnPartial, ToolCall
 from voicepipe.ingress.socket_line import by_timer
 from voicepipe.line import HIDDEN, PAUSES, TAKES_NO_KEYS, NetworkQuality, OnKeys, Pump, SoundListener
+from voicepipe.tools.progress import Tell
 
 SCENARIOS = ROOT / "tests" / "scenarios"
 
@@ -376,9 +377,10 @@ RunTool = Callable[[Tool, ToolCall], Awaitable[str]]
 
 async def play(
     scenario: Scenario, use: RunTool | None = None, keys: list[str] | None = None,
-    asks: Callable[[Call], Coroutine[Any, Any, None]] | None = None,
+    asks: Callable[[Call], Coroutine[Any, Any, None]] | None = None, tells: Callable[[Tell], None] | None = None,
 ) -> Recording:  # fmt: skip
-    """`use` runs the agent's tools; `keys` gets what each use of one was known by; `asks` is a client's part."""
+    """`use` runs the agent's tools, and `tells` what they say of their progress, from when each begins; `keys` gets
+    what each use of one was known by; `asks` is a client's part."""
     delays = scenario.delays
     replies = {said: _reply(text) for said, text in scenario.replies.items()}
     llm = ScriptedLlm(replies, delays.first_token_ms, delays.token_ms, delays.llm_stalls_after, delays.llm_fails)
@@ -402,9 +404,11 @@ async def play(
         caller = f" for {about['caller']} in {about['id']}" if about["caller"] else ""
         return f"{tool.name} did {call.arguments}{caller}"
 
-    def begin_tool(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":
+    def begin_tool(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tell: Tell) -> "asyncio.Task[str]":
         if keys is not None:
             keys.append(key)
+        if tells:
+            tells(tell)
         return asyncio.ensure_future(run_tool(tool, call, about))
 
     settings = msgspec.convert(scenario.settings, Overlay).over(CallSettings.of(agent))

@@ -126,8 +126,11 @@ class ScriptedTts(scripted.ScriptedTts):
         self.firsts: list[str] = []
         """Texts that a caller was waiting for."""
 
+    def voices(self) -> Mapping[str, str]:
+        return {"scripted": "en", "anna": "en", "bert": "en"}
+
     def voice_for(self, asked: str, language: str = "") -> str:
-        return asked or "scripted"
+        return asked if asked in self.voices() else "scripted"
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False

@@ -14,6 +14,7 @@ from voicepipe.agent import Tool, Webhook
 from voicepipe.base.errors import OutcomeUnknown
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.engines.base import Message
+from voicepipe.tools.progress import Tell
 from voicepipe.tools.tool_runner import ToolRunner
 
 _NUMBERS = itertools.count(100)
@@ -22,11 +23,12 @@ ABOUT = {"id": "rtc_1", "caller": "+4930123456", "called": "", "headers": {"X-Ac
 
 
 def used(
-    tools: ToolRunner, tool: Tool, arguments: str = "{}", *, key: str = "", tenant: str = "acme", by: str = "rtc_1"
-) -> "asyncio.Task[str]":
+    tools: ToolRunner, tool: Tool, arguments: str = "{}", *, key: str = "", tenant: str = "acme", by: str = "rtc_1",
+    tell: Tell = lambda text: None,
+) -> "asyncio.Task[str]":  # fmt: skip
     """Begun for a use of its own, unless `key` names one. `by`: whose call it is for."""
     key = key or f"use_{next(_NUMBERS)}"
-    return tools.begin(tool, ToolCall("call_1", tool.name, arguments), ABOUT | {"id": by}, key, tenant)
+    return tools.begin(tool, ToolCall("call_1", tool.name, arguments), ABOUT | {"id": by}, key, tell, tenant)
 
 
 # --- web servers

@@ -6,7 +6,7 @@ import random
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -17,9 +17,11 @@ from tests.support.tools import ABOUT, used
 from tests.support.waiting import until
 from voicepipe.agent import Tool
 from voicepipe.base.errors import OutcomeUnknown, ToolError
-from voicepipe.call.tool_runs import ToolRun, ToolRuns
+from voicepipe.call.tool_run import ToolRun
+from voicepipe.call.tool_runs import ToolRuns
 from voicepipe.conversation.history import History, Ids
 from voicepipe.conversation.prompt import ToolCall
+from voicepipe.tools import Progress
 from voicepipe.tools.python_tools import RESULT_CHARS, SHARE, THREADS, text
 from voicepipe.tools.tool_runner import MOST, ToolRunner
 
@@ -380,3 +382,76 @@ async def test_whatever_became_of_those_who_waited_no_thread_is_lost(tools: Tool
     await asyncio.wait(begun, timeout=20)
     await until(lambda: not tools.hanging())
     await asyncio.gather(*(use(tools, "doze_or_meet", "all", f"rtc_{n}", timeout_ms=20_000) for n in range(SHARE)))
+
+
+# --- progress, and being stopped
+
+
+def slow_search(what: str) -> Generator[Any, None, str]:
+    yield Progress(f"I look for {what}.")
+    yield "a first guess"
+    yield Progress("Nearly there.")
+    return f"found {what}"
+
+
+def without_return(what: str) -> Iterator[Any]:
+    yield "a first guess"
+    yield {"found": what}
+    yield Progress("That is all.")
+
+
+async def slow_search_on_the_loop(what: str) -> AsyncIterator[Any]:
+    yield Progress(f"I look for {what}.")
+    await asyncio.sleep(0)
+    yield Progress("Nearly there.")
+    yield f"found {what}"
+
+
+slow_search_decorated = decorated(slow_search_on_the_loop)
+
+
+@pytest.mark.parametrize(
+    ("name", "result", "told"),
+    [
+        ("slow_search", "found keys", ["I look for keys.", "Nearly there."]),
+        ("without_return", '{"found":"keys"}', ["That is all."]),
+        ("slow_search_on_the_loop", "found keys", ["I look for keys.", "Nearly there."]),
+    ],
+)
+async def test_a_function_that_yields_tells_of_its_progress(
+    tools: ToolRunner, name: str, result: str, told: list[str]
+) -> None:
+    heard: list[str] = []
+    assert await used(tools, function(name), '{"what": "keys"}', tell=heard.append) == result
+    assert heard == told
+
+
+async def test_also_one_in_a_decorator(tools: ToolRunner) -> None:
+    heard: list[str] = []
+    assert await used(tools, function("slow_search_decorated"), '{"name": "keys"}', tell=heard.append) == "found keys"
+    assert heard == ["I look for keys.", "Nearly there."]
+
+
+async def sleeps() -> str:
+    try:
+        await asyncio.sleep(60)
+    finally:
+        ENDED.append("sleeps")
+    return "slept"
+
+
+async def test_one_on_the_loop_is_stopped_half_way(tools: ToolRunner) -> None:
+    task = used(tools, function("sleeps", 30_000))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    await until(lambda: ENDED == ["sleeps"] and not tools.hanging())
+
+
+async def test_one_in_a_thread_is_left_behind(tools: ToolRunner) -> None:
+    task = used(tools, function("hang", 30_000))
+    await until(lambda: tools.hanging() == 1)
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled() and tools.hanging() == 1
+    LET_GO.set()
+    await until(lambda: not tools.hanging())

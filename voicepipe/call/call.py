@@ -158,6 +158,7 @@ class Call:
     def close(self) -> None:
         """Cut the reference cycles that are left: the call has run, or never will. Safe to call twice."""
         self._tool_runs.leave()
+        self._context.early_tools.drop_others()
         self._hearing.let_go()
 
     # What a client asks.

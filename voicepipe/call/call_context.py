@@ -10,9 +10,11 @@ from voicepipe.agent import Agent, CallSettings, Origin, ToolSpec
 from voicepipe.base import call_ids
 from voicepipe.base.errors import ToolError
 from voicepipe.base.words import count
+from voicepipe.call.early_tools import EarlyTools
 from voicepipe.call.playout import Playout
 from voicepipe.call.speech import PhraseSpeaker
-from voicepipe.call.tool_runs import BeginTool, ToolRuns, called
+from voicepipe.call.tool_run import BeginTool
+from voicepipe.call.tool_runs import ToolRuns, called
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.events import TOOL_CHARS, CallEvent, Item, ToolUse
 from voicepipe.conversation.hand_over import HAND_OVER, hand_over_tool
@@ -62,6 +64,7 @@ class CallContext:
     ids: Ids = field(init=False)
     history: History = field(init=False)
     tool_runs: ToolRuns = field(init=False)
+    early_tools: EarlyTools = field(init=False)
     own_tools_over: list[ToolUse] = field(default_factory=list)
     """Uses of tools of ours that were over after their reply; the next reply that ends names them."""
     _speakers: dict[str, PhraseSpeaker] = field(init=False)
@@ -70,6 +73,7 @@ class CallContext:
         self.ids = Ids(call_ids.bare(self.call_id))
         self.history = History(ids=self.ids)
         self.tool_runs = ToolRuns(self.history, self.ids, self.pop.begin_tool)
+        self.early_tools = EarlyTools(self.tool_runs, self.clock)
         self._speakers: dict[str, PhraseSpeaker] = {}
 
     @property
@@ -152,7 +156,8 @@ class CallContext:
     def named(self, calls: Iterable[ToolCall], prompt: Prompt) -> list[ToolCall]:
         """The model's calls, each with an id that no other call has: results are matched to calls by id, and some
         servers number their calls anew in each answer. `prompt`: the one that the model answered."""
-        taken = {item.call_id for item in self.history.items} | self.tool_runs.call_ids()
+        taken = {item.call_id for item in self.history.items}
+        taken |= self.tool_runs.call_ids() | self.early_tools.call_ids()
         taken |= {message.call.call_id for message in prompt.messages if message.call}
         named = []
         for call in calls:

@@ -222,9 +222,14 @@ class Hearing:
             self._turns.feed(Partial(interrupts))
 
     def guess(self) -> str:
-        """The words of the turn so far; "" where they cannot be all, or are none."""
+        """The words of the turn so far; "" where they cannot be all, or are none.
+
+        Where tools only read, the last words may be missing: what these tools find for the first ones is mostly what is
+        wanted, and is there sooner.
+        """
         utterance = self.utterance
-        if utterance is None or not utterance.may_be_all(self._front_end.last_voiced):
+        reads = any(tool.reads_only for tool in self._settings.agent.tools)
+        if utterance is None or not (reads or utterance.may_be_all(self._front_end.last_voiced)):
             return ""
         words = joined(utterance.before, utterance.partial)
         return words if self._endpointer.may_end(words, self._asked()) else ""

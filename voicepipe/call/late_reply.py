@@ -29,6 +29,8 @@ class LateReply:
         self._record = record
         self._clock = clock
         self._excused_s = 0.0
+        """Since the turn was confirmed."""
+        self._committed: float | None = None
         self._no_tool = asyncio.Event()
         self._no_tool.set()
 
@@ -40,7 +42,8 @@ class LateReply:
         try:
             yield
         finally:
-            self._excused_s += self._clock() - began
+            if self._committed is not None:
+                self._excused_s += self._clock() - max(began, self._committed)
             self._no_tool.set()
 
     async def take_steps(
@@ -51,7 +54,8 @@ class LateReply:
     ) -> None:
         """Take the steps at their deadlines, counted from now: call it at commit. Returns after the last step, or once
         none is needed. `hurry` cuts the first phrase shorter; `fall_back` gives the answer up."""
-        config, committed = self._config, self._clock()
+        config = self._config
+        committed = self._committed = self._clock()
 
         async def reach(ms: float) -> None:
             await asyncio.sleep(committed + ms / 1000 - self._clock())

@@ -3,7 +3,7 @@
 from voicepipe.call.call_context import CallContext
 from voicepipe.call.pending_replies import PendingReplies
 from voicepipe.call.speaking import Speaking
-from voicepipe.call.tool_runs import bridged, talkative
+from voicepipe.call.tool_talk import bridged, talkative
 from voicepipe.turn.no_input import NoInput
 
 
@@ -41,5 +41,5 @@ class NoInputPrompts(NoInput):
         if quiet_ms < tool_run.tool.while_running_every_ms:
             return ""
         text = tool_run.bridge
-        bridged(running)
+        bridged(running, tool_run)
         return text

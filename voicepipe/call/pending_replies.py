@@ -9,7 +9,7 @@ from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.conversation import Conversation
 from voicepipe.call.hearing import Hearing
 from voicepipe.call.speaking import Speaking
-from voicepipe.call.tool_runs import ToolRun
+from voicepipe.call.tool_run import ToolRun
 from voicepipe.conversation.prompt import ToolCall
 
 

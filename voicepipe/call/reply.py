@@ -1,8 +1,8 @@
 """ONE reply: prompt -> text (`reply_writer.py`) -> phrases -> speech (`reply_speech.py`) -> playout. One task, so
 ending it is one cancel.
 
-Until `commit` it works behind a closed gate: nothing leaves it, no tool runs. After `commit` `reply_events.py` tells
-the outside what it says.
+Until `commit` it works behind a closed gate: nothing leaves it, and no tool runs but those that only read. After
+`commit` `reply_events.py` tells the outside what it says.
 """
 
 import asyncio
@@ -36,7 +36,8 @@ class Reply:
         self._speech = ReplySpeech(reply_context, self._reply_writer)
         self._line_start: int | None = None
         """Sample of the line at which it begins."""
-        self._playout, self._tool_runs, self._out_rate = context.playout, context.tool_runs, context.out_rate
+        self._playout, self._out_rate = context.playout, context.out_rate
+        self._tool_runs, self._early_tools = context.tool_runs, context.early_tools
 
     @property
     def over(self) -> bool:
@@ -66,6 +67,7 @@ class Reply:
         """The turn is confirmed: open the gate."""
         self._reply_context.stamp("commit")
         self.record.response_id = self.id
+        self._reply_writer.confirm()
         self._reply_context.gate.set()
         self.said.begin()
 
@@ -123,6 +125,14 @@ class Reply:
             await self._playout.drained()
         self.said.close(self._playout.position)
 
+    def interrupt_tools(self) -> bool:
+        """The caller interrupts: as `ReplyWriter.interrupt`."""
+        return self._reply_writer.interrupt()
+
+    def discard(self, now: float) -> None:
+        """It was prepared for nothing: note that in the turn's record."""
+        self.record.discard(now, self._reply_writer.waited_for_tools())
+
     def stop(self, reason: str) -> None:
         """End it now, and all sound with it; the caller of this cancels the task.
 
@@ -145,6 +155,7 @@ class Reply:
     def _finish(self, status: ReplyStatus, reason: str) -> None:
         if not self.over:
             self._reply_context.over = True
+            self._early_tools.drop(self.record)
             self.record.tokens, self.record.phrase_tokens = self._reply_writer.tokens, self._speech.phrase_tokens
             self.record.sound_ms = samples_to_ms(self._speech.sound, self._out_rate)
             self.record.voicing_ms = 1000 * self._speech.waited_s

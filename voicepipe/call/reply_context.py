@@ -8,7 +8,8 @@ from voicepipe.agent import CallSettings, Keep
 from voicepipe.call.call_context import CallContext, ReplyOrder
 from voicepipe.call.late_reply import LateReply
 from voicepipe.call.speech import AnswerDraft, Phrase, PhraseSpeaker
-from voicepipe.call.tool_runs import ToolRun, ToolRuns
+from voicepipe.call.tool_run import ToolRun
+from voicepipe.call.tool_runs import ToolRuns
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.conversation.timing import Hop, TurnRecord
 
@@ -87,7 +88,7 @@ class ReplyContext:
     delivery: ResultDelivery = field(init=False)
     late_reply: LateReply = field(init=False)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once the turn is confirmed: before that nothing leaves the reply, and no tool runs."""
+    """Set once the turn is confirmed: before that nothing leaves the reply, and only tools that read run."""
     pieces: "asyncio.Queue[Piece]" = field(default_factory=lambda: asyncio.Queue(READY_PIECES))
     """Pieces to be played, in order. None: no more come."""
     over: bool = False

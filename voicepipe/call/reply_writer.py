@@ -1,23 +1,23 @@
 """The text of ONE reply: the model is asked, and asked again with what came of the tools that it called.
 
-Until the gate opens no tool is begun. All tools of one answer of the model's run at the same time.
+Until the gate opens only tools that read are begun (`early_tools.py`); all others wait for it. All tools of one answer
+of the model's run at the same time.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from itertools import count
 
 import msgspec
 
-from voicepipe.agent import Agent
-from voicepipe.base.errors import EngineError, EngineStalled, ToolError, VoicepipeError
+from voicepipe.agent import Agent, Tool
+from voicepipe.base.errors import EngineError, EngineStalled, ToolError
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.call.read_ahead import ReadAhead
 from voicepipe.call.reply_context import HandedOver, ReplyContext
-from voicepipe.call.speech import Phrase
-from voicepipe.call.tool_runs import ToolRun, bridged, talkative
+from voicepipe.call.tool_run import ToolRun, request_text
+from voicepipe.call.tool_talk import ToolTalk
 from voicepipe.conversation.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
 from voicepipe.conversation.hand_over import HAND_OVER, MOST, kept, named_in, told, wanted
 from voicepipe.conversation.own_tools import END_CALL, KEYS_ALONE, SEND_KEYS
@@ -26,8 +26,6 @@ from voicepipe.conversation.prompt import Message, Prompt, ToolCall
 from voicepipe.engines.base import StreamCorrection
 
 TOOL_ROUNDS = 5
-AT_ONCE_MS = 100
-"""A tool that takes no longer than this needs no words, however long the caller has waited before."""
 NO_TOOLS = (
     "What you wrote to call a tool could not be read: nothing was done, and no tool works in this answer. Say in plain "
     "words that you cannot do that at the moment, or answer without it."
@@ -81,13 +79,15 @@ class ReplyWriter:
         """A transfer, keys or a goodbye, to be carried out once the reply was heard."""
         self.may_be_silent = False
         """The agent has pressed keys, and said nothing since: it need not say anything now."""
-        self.talks = False
-        """Tools run that have `while_running` texts."""
         self.whole = False
         """The model failed behind a whole sentence: nothing need be said in its place."""
         self.mute = False
         """The model wrote nothing that is meant for the caller."""
         self._uses: list[_ModelToolUse] = []
+        self._waits: list[ToolRun] = []
+        """The tool runs that it waits for."""
+        self._waited_s, self._waits_since = 0.0, 0.0
+        """For how long it has waited for tools, and since when it does so again."""
         self._hand_overs = 0
         self._ended: Sequence[_ModelToolUse] = ()
         """The agent's tools that the last answer called."""
@@ -109,7 +109,8 @@ class ReplyWriter:
                 if handed := self._hand_over_of(calls):
                     prompt = await self._hand_over(handed, prompt, answer.text)
                     continue
-                await self._reply_context.gate.wait()
+                if not self._only_read(calls):
+                    await self._reply_context.gate.wait()
                 more = await self._carry_out(calls)
                 if more is None:
                     goodbye, own = self._order.settings.agent.goodbye, self.own_call
@@ -171,7 +172,8 @@ class ReplyWriter:
         # A choice that forces a tool has been obeyed; it would be called again and again.
         choice = prompt.tool_choice if prompt.tool_choice == "none" else "auto"
         messages = (*prompt.messages, *before, *more)
-        return replace(prompt, messages=messages, tool_choice=choice, speculative=False)
+        speculative = not self._reply_context.gate.is_set()
+        return replace(prompt, messages=messages, tool_choice=choice, speculative=speculative)
 
     def tools(self) -> tuple[ToolUse, ...]:
         """The agent's tools that the reply had run so far, and before them what came of ours after the replies
@@ -179,8 +181,36 @@ class ReplyWriter:
         over, self._context.own_tools_over[:] = tuple(self._context.own_tools_over), []
         return (*over, *map(self._tool_use, self._uses))
 
+    @property
+    def talks(self) -> bool:
+        """Whether the caller hears of the tools that run."""
+        return any(tool_run.tool.while_running or tool_run.progress for tool_run in self._waits)
+
+    def confirm(self) -> None:
+        """The turn is confirmed: what was begun before is part of the conversation from now on."""
+        for use in self._uses:
+            if use.tool_run:
+                self._record.tool = True
+                self._context.early_tools.adopt(use.tool_run)
+
+    def interrupt(self) -> bool:
+        """The caller interrupts: cancel the tools for which this waits and that may be cancelled. Returns whether there
+        were any."""
+        cancelled = [tool_run for tool_run in self._waits if tool_run.tool.interruptible and tool_run.output is None]
+        for tool_run in cancelled:
+            self._context.tool_runs.cancel(tool_run)
+        for use in self._uses:
+            if use.tool_run in cancelled:
+                use.ended = self._context.clock()
+        return bool(cancelled)
+
+    def waited_for_tools(self) -> float:
+        """The seconds for which it has waited for tools."""
+        return self._waited_s + (self._context.clock() - self._waits_since if self._waits else 0.0)
+
     def _tool_use(self, use: _ModelToolUse) -> ToolUse:
-        since, tool_run = self._record.stamps.get("voice_ended"), use.tool_run
+        stamps, tool_run = self._record.stamps, use.tool_run
+        since, commit = stamps.get("voice_ended"), stamps.get("commit")
         return ToolUse(
             use.call.name[:TOOL_NAME_CHARS],
             took=None if use.ended is None else round(1000 * (use.ended - use.began), 1),
@@ -188,6 +218,7 @@ class ReplyWriter:
             failed=tool_run.failed if tool_run else not use.done,
             arguments=use.call.arguments[:TOOL_CHARS],
             result=use.result[:TOOL_CHARS],
+            early=tool_run is not None and commit is not None and use.began < commit,
         )
 
     def _hand_over_of(self, calls: Sequence[ToolCall]) -> ToolCall | None:
@@ -255,12 +286,22 @@ class ReplyWriter:
         """Whether the client has a tool of this name: it wins over one of the agent's, and the client runs it."""
         return any(spec.name == call.name for spec in self._order.settings.tools)
 
+    def _tool(self, call: ToolCall) -> Tool | None:
+        return next((tool for tool in self._order.settings.agent.tools if tool.name == call.name), None)
+
+    def _only_read(self, calls: Sequence[ToolCall]) -> bool:
+        """Whether these are tools that may be begun before the turn is confirmed. Behind a hand-over they wait: it
+        enters the conversation before them, once it is played."""
+        asked = [(tool, call) for call in calls if not self._is_client_s(call) and (tool := self._tool(call))]
+        return len(asked) == len(calls) and not self._hand_overs and self._context.early_tools.may(asked, self._record)
+
     def _begin(self, call: ToolCall, wrong: str) -> _ModelToolUse:
         """Begin a tool of the agent's, if it can be begun. `wrong`: as `CallContext.wrong`, if it is a tool of ours."""
-        settings, remembered = self._order.settings, self._order.remembered
-        tool = next((tool for tool in settings.agent.tools if tool.name == call.name), None)
+        settings, remembered, tool = self._order.settings, self._order.remembered, self._tool(call)
         use = _ModelToolUse(call, self._context.clock())
         self._uses.append(use)
+        if tool and self._begin_early(tool, use):
+            return use
         try:
             if tool is None:
                 beside = KEYS_ALONE if call.name == SEND_KEYS else FIRST_TELL
@@ -276,53 +317,43 @@ class ReplyWriter:
                 self._context.used(call, use.why)
         return use
 
+    def _begin_early(self, tool: Tool, use: _ModelToolUse) -> bool:
+        """Begin it before the turn is confirmed, or join what was begun for this turn then. Returns whether that could
+        be done."""
+        early_tools, confirmed = self._context.early_tools, self._reply_context.gate.is_set()
+        if not confirmed:
+            about = self._context.about(self._order.settings.origin)
+            early = early_tools.begin(tool, use.call, about, self._record)
+        elif found := early_tools.find(request_text(tool, use.call), self._record):
+            early = found
+        else:
+            return False
+        use.tool_run, use.began, use.ended = early.tool_run, early.began, early.ended
+        if confirmed:
+            self._record.tool = True
+            early_tools.adopt(early.tool_run, self._reply_context.message)
+        return True
+
     async def _wait(self, uses: Sequence[_ModelToolUse]) -> None:
         tool_runs = [use.tool_run for use in uses if use.tool_run]
         if not tool_runs:
             return
-        self.talks = any(tool_run.tool.while_running for tool_run in tool_runs)
+        self._waits, self._waits_since = tool_runs, self._context.clock()
         try:
             async with TaskGroup() as tasks:
-                talk = tasks.create_task(self._talk(tool_runs))
+                talk = tasks.create_task(ToolTalk(self._reply_context).say(tool_runs))
                 with self._late_reply.excused():
                     await asyncio.gather(*map(self._over, uses))
                 talk.cancel()
         finally:
-            self.talks = False
+            self._waited_s, self._waits = self.waited_for_tools(), []
         if self._order.remembered:
             self._delivery.knows += tool_runs
 
     async def _over(self, use: _ModelToolUse) -> None:
         if use.tool_run:
             await use.tool_run.wait()
-            use.ended = self._context.clock()
-
-    async def _talk(self, tool_runs: Sequence[ToolRun]) -> None:
-        """Say the `while_running` texts of the tools. Each text is one piece: it is queued as a whole, and then
-        finished."""
-        if not self.talks or not self._reply_context.spoken:
-            return
-        clock, quiet = self._context.clock, self._context.playout.quiet
-        since, soonest = self._record.stamps.get("voice_ended", clock()), clock() + AT_ONCE_MS / 1000
-        for number in count():
-            tool_run = talkative(tool_runs)
-            if tool_run is None:
-                return
-            tool, phrase = tool_run.tool, await self._whole(f"{tool_run.bridge} ")
-            if not number:
-                await asyncio.sleep(soonest - clock())
-            await quiet(tool.while_running_every_ms if number else tool.while_running_after_ms, since)
-            if phrase and talkative(tool_runs):
-                bridged(tool_runs)
-                await self._reply_context.pieces.put(phrase)
-            since = clock()
-
-    async def _whole(self, text: str) -> Phrase | None:
-        settings, speaker = self._order.settings, self._reply_context.speaker
-        with suppress(VoicepipeError):  # The voice fails: the answer itself will say so.
-            phrase = await speaker.whole(text, voice=settings.voice, speed=settings.speed)
-            return phrase and replace(phrase, stand_in=True)
-        return None
+            use.ended = use.ended or self._context.clock()
 
 
 def _presses_keys(prompt: Prompt) -> bool:

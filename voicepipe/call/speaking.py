@@ -69,7 +69,7 @@ class Speaking:
         """Drop the speculation. It leaves no trace."""
         reply, self._speculation = self._speculation, None
         if reply:
-            reply.record.discard(self._context.clock())
+            reply.discard(self._context.clock())
             self._stop(reply, "")
 
     def _prepared(self, key: str) -> Reply | None:
@@ -82,6 +82,7 @@ class Speaking:
 
     def answer(self, turn: str, record: TurnRecord) -> None:
         """The caller's turn is committed and in the history: let its reply be heard, prepared or not."""
+        self.stop("turn_detected")
         key = as_said(turn)
         if reply := self._prepared(key):
             record.speculation = "hit"
@@ -91,7 +92,6 @@ class Speaking:
             self.discard()
             order = self._context.order(self.settings) if key else self.excuse(self.settings)
             reply = self._started(Reply(self._context, order, record, key))
-        self.stop("turn_detected")
         self._commit(reply)
 
     def excuse(self, settings: CallSettings) -> ReplyOrder:
@@ -153,10 +153,15 @@ class Speaking:
 
     def stop(self, reason: str) -> None:
         """End what may be heard. A reply whose end is out, but not heard yet, is truncated to what was."""
+        cancelled = False
         for reply in self._sounding():
+            if reason == "turn_detected":
+                cancelled |= reply.interrupt_tools()
             self._stop(reply, reason)
             self._conversation.emit_cut(reply.said)
         self._ending, self.reply = [], None
+        if cancelled:
+            self.discard()  # It does not know.
 
     def repair(self) -> None:
         """The reply was a cut-in: end it, and let the prompt go on as if it had not been said."""

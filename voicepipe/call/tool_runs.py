@@ -8,22 +8,22 @@ request whose outcome nobody knows may be tried again, as a repeat of the first 
 | class | what it is |
 |---|---|
 | `ToolCall` (`conversation/prompt.py`) | what the model wrote: an id, a tool's name and arguments |
-| `ToolRequest` | a tool with its arguments, until the outcome of every try is known; equal calls share it |
-| `ToolRun` | one try of a request, and its result |
+| `ToolRequest` (`tool_run.py`) | a tool with its arguments, until every try's outcome is known; equal calls share it |
+| `ToolRun` (`tool_run.py`) | one try of a request, and its result |
 | `_ModelToolUse` (`reply_writer.py`) | one `ToolCall` in one reply, with the run that it got, or why it got none |
 | `ToolUse` (`conversation/events.py`) | that use as clients and operators read it once the reply is over |
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from voicepipe.agent import Tool
 from voicepipe.base.errors import ItemUnknown, OutcomeUnknown, ToolError
+from voicepipe.call.tool_run import BeginTool, ToolRequest, ToolRun, request_text
 from voicepipe.conversation.events import Item
 from voicepipe.conversation.history import History, Ids
 from voicepipe.conversation.prompt import Prompt, ToolCall
@@ -37,94 +37,7 @@ REMEMBERED = 64
 """Tool runs that a call remembers, and tool requests whose outcome nobody knows. No tool is begun while replies are
 pending for as many runs."""
 UNKNOWN = "; nobody knows whether an earlier try was done"
-
-
-class BeginTool(Protocol):
-    """A function that begins to run a tool: `ToolRunner.begin`, bound to the call's tenant by `_AdmittedCall.open`
-    (`pop/pop.py`)."""
-
-    def __call__(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":
-        """Run the tool to its end, whatever becomes of the reply or the call. The result is text for the model. The
-        task may fail with ToolError.
-
-        `key`: what this use of the tool is known by to a server that is asked twice. The same key comes with the same
-        `call` and `about`.
-        """
-
-
-@dataclass(eq=False, slots=True)
-class ToolRequest:
-    """A tool with its arguments, as a call asks for it: from the first try until the outcome of every try is known."""
-
-    text: str
-    """The tool and its arguments, normalised: equal texts are the same request."""
-    key: str
-    """The key that every try sends, as `Idempotency-Key` where it is a webhook."""
-    call: ToolCall
-    about: Mapping[str, Any]
-    """The phone call, as in the first try: a server may refuse a key that comes with another request."""
-    lost: bool = False
-    """A try is over, and we shall never learn whether it was done."""
-    later: "asyncio.Future[Callable[[], str]] | None" = None
-    """A try exceeded its time limit and is not over: this future will have its outcome."""
-
-    @property
-    def unknown(self) -> bool:
-        """Whether nobody knows the outcome of an earlier try."""
-        return self.lost or self.later is not None
-
-    def over(self) -> None:
-        """Note the end of a try that exceeded its time limit, if it has ended."""
-        if self.later and self.later.done():
-            self.lost |= self.later.cancelled()
-            self.later = None
-
-
-@dataclass(eq=False, slots=True)
-class ToolRun:
-    """A tool that was begun: one try of a tool request."""
-
-    tool: Tool
-    call: ToolCall
-    request: ToolRequest
-    item: Item | None
-    """The item of its call in the conversation; None: only replies beside the conversation have asked for it."""
-    result: Item | None = None
-    """The item of its result in the conversation."""
-    output: str | None = None
-    """Its result, as the model reads it; None: it runs."""
-    failed: bool = False
-    due: bool = True
-    """The caller has not heard its result yet. Beside the conversation: no reply has read it."""
-    put_off: bool = False
-    """No reply is begun for the result alone: there was one, since a model that fails must not be asked for ever, or
-    the next reply that is asked for tells it."""
-    waiting: int = 0
-    """Number of replies that wait for it."""
-    bridged: int = 0
-    """Number of `while_running` texts that the caller heard."""
-    over: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @property
-    def spare(self) -> bool:
-        """Whether it is over for good and no reply to it is pending, so that it may be forgotten."""
-        return self.output is not None and not self.request.later and (self.put_off or not self.due)
-
-    @property
-    def bridge(self) -> str:
-        """The `while_running` text that the caller hears next; "" if there is none, or the tool is over."""
-        texts = self.tool.while_running
-        return texts[min(self.bridged, len(texts) - 1)] if texts and self.output is None else ""
-
-    async def wait(self) -> None:
-        """Return when it is over. Cancelling this does not cancel the tool."""
-        self.waiting += 1
-        try:
-            await self.over.wait()
-            if not self.item:
-                self.due = False
-        finally:
-            self.waiting -= 1
+CANCELLED = "cancelled: the caller interrupted"
 
 
 class ToolRuns:
@@ -146,10 +59,10 @@ class ToolRuns:
     ) -> ToolRun:
         """Run a tool, or join the run of the same request that is under way. `before`: the message of the reply that
         asks; the call's item stands before it. Raises ToolError: the call has too many runs under way."""
-        text = _text(tool, call)
+        text = request_text(tool, call)
         if request := self._requests.get(text):
             self._came_late(request)  # In this step of the loop: no listener was notified yet.
-        if same := self._same(text):
+        if same := self.same(text):
             if remembered and not same.item:
                 self._adopt(same, before)
             return same
@@ -162,8 +75,46 @@ class ToolRuns:
         item = self._enter(call, before) if remembered else None
         tool_run = ToolRun(tool, call, request, item, put_off=not remembered)
         self._tool_runs.append(tool_run)
-        self._try(tool, request).add_done_callback(partial(self._finished, tool_run))
+        self._try(tool_run)
         return tool_run
+
+    def begin_early(self, tool: Tool, call: ToolCall, about: Mapping[str, Any]) -> ToolRun:
+        """Run a tool that only reads, for a reply that is only prepared. Nobody knows of the run until `adopt`."""
+        request = ToolRequest(request_text(tool, call), self._ids.new("use"), call, about)
+        tool_run = ToolRun(tool, call, request, None, early=True)
+        self._try(tool_run)
+        return tool_run
+
+    def unsettled(self, text: str) -> bool:
+        """Whether such a request is tried now, or nobody knows what came of it: the next try must not be an early
+        one."""
+        return text in self._requests
+
+    def adopt(self, tool_run: ToolRun, before: str | None = None) -> None:
+        """The reply is confirmed for which this was begun early: enter it in the conversation. `before`: as `begin`
+        has it."""
+        request = tool_run.request
+        if tool_run.early:
+            tool_run.early = False
+            self._tool_runs.append(tool_run)
+            if tool_run.output is None or request.unknown:
+                self._requests.setdefault(request.text, request)
+        if not tool_run.item:
+            self._adopt(tool_run, before)
+        self._came_late(request)
+
+    def cancel(self, tool_run: ToolRun) -> None:
+        """Stop a run that waits for nobody any more: the caller has interrupted. What it still does counts no more."""
+        request = tool_run.request
+        tool_run.output, tool_run.failed, tool_run.due, request.later = CANCELLED, True, False, None
+        if self._requests.get(request.text) is request:
+            del self._requests[request.text]
+        tool_run.over.set()
+        if tool_run.task:
+            tool_run.task.cancel()
+        if tool_run.item:
+            self._record(tool_run, tool_run.item, CANCELLED)
+        self._forget()
 
     def call_ids(self) -> set[str]:
         """The call ids of all remembered runs, also of those beside the conversation."""
@@ -221,14 +172,18 @@ class ToolRuns:
             if tool_run.due and not tool_run.item and tool_run.output is not None:
                 _warn("no reply has read what came of a tool", tool_run)
 
-    def _try(self, tool: Tool, request: ToolRequest) -> "asyncio.Task[str]":
+    def _try(self, tool_run: ToolRun) -> None:
         """Begin a try. An earlier try that is not over is waited for instead."""
-        if not request.later:
-            return self._begin_tool(tool, request.call, request.about, request.key)
-        ends = asyncio.get_running_loop().time() + tool.timeout_ms / 1000
-        return asyncio.create_task(within(tool, ends, request.later))
+        tool, request = tool_run.tool, tool_run.request
+        if request.later:
+            ends = asyncio.get_running_loop().time() + tool.timeout_ms / 1000
+            tool_run.task = asyncio.create_task(within(tool, ends, request.later))
+        else:
+            tool_run.task = self._begin_tool(tool, request.call, request.about, request.key, tool_run.tells)
+        tool_run.task.add_done_callback(partial(self._finished, tool_run))
 
-    def _same(self, text: str) -> ToolRun | None:
+    def same(self, text: str) -> ToolRun | None:
+        """The run of the same request that is under way, or whose result the caller has not heard."""
         for tool_run in reversed(self._tool_runs):
             if tool_run.request.text == text and (tool_run.output is None or (tool_run.due and not tool_run.failed)):
                 return tool_run
@@ -249,10 +204,16 @@ class ToolRuns:
             self._answer(tool_run, tool_run.item, tool_run.output)
 
     def _finished(self, tool_run: ToolRun, task: "asyncio.Task[str]") -> None:
+        tool_run.task = None  # Its error knows the frames that know the run.
+        if tool_run.output is not None:  # It was cancelled, and everybody told so.
+            if not task.cancelled():
+                task.exception()
+            return
         self._take(tool_run, task.result)
         tool_run.over.set()
-        self._notify(tool_run)
-        self._came_late(tool_run.request)
+        if not tool_run.early:
+            self._notify(tool_run)
+            self._came_late(tool_run.request)
 
     def _came_late(self, request: ToolRequest) -> None:
         """Take the outcome of a try that exceeded its time limit, if it is over. The model and perhaps the caller have
@@ -261,6 +222,8 @@ class ToolRuns:
         if not later or not later.done():
             return
         tries = [tool_run for tool_run in self._tool_runs if tool_run.request is request]
+        if not tries:  # It was begun early, and no reply has needed it yet.
+            return
         tool_run = next((tool_run for tool_run in reversed(tries) if tool_run.item), tries[-1])
         if tool_run.output is None:  # A repeat, which waits for the same.
             return
@@ -341,17 +304,6 @@ class ToolRuns:
             del self._requests[text]
 
 
-def talkative(tool_runs: Iterable[ToolRun]) -> ToolRun | None:
-    """The first running tool that has a `while_running` text."""
-    return next((tool_run for tool_run in tool_runs if tool_run.bridge), None)
-
-
-def bridged(tool_runs: Iterable[ToolRun]) -> None:
-    """Note that the caller hears a text while these run."""
-    for tool_run in tool_runs:
-        tool_run.bridged += tool_run.output is None
-
-
 def called(ids: Ids, call: ToolCall) -> Item:
     """The item for a model's call of a tool."""
     return Item(
@@ -362,12 +314,3 @@ def called(ids: Ids, call: ToolCall) -> Item:
 
 def _warn(what: str, tool_run: ToolRun) -> None:
     log.warning("%s: %s: %r", what, tool_run.tool.name, logged(str(tool_run.output))[:200])
-
-
-def _text(tool: Tool, call: ToolCall) -> str:
-    """The tool and its arguments as one normalised text, however the model spelt them."""
-    try:
-        arguments = json.dumps(json.loads(call.arguments or "{}"), sort_keys=True)
-    except (ValueError, RecursionError):
-        arguments = call.arguments
-    return f"{tool.name} {arguments}"

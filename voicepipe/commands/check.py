@@ -1,6 +1,7 @@
 """`voicepipe check`: read files as the PoP would, and say what is wrong before it does."""
 
 import asyncio
+import inspect
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +31,7 @@ from voicepipe.ingress.loopback_only import unreached
 from voicepipe.observe import traces
 from voicepipe.records import signing
 from voicepipe.serving import runtime
+from voicepipe.tools import tool_code
 
 WELL, WARNED, WRONG = 0, 1, 2
 """The verdict on a file: a PoP starts with it as it is; something is missing, on this machine or in this file alone; no
@@ -107,7 +109,7 @@ def _verdict(file: Path, names: Names) -> int:
             agent = _of_agent(file, names)
             notes = _notes_of_one(agent)
             colleagues = agent_problems.unknown_colleagues(agent, names_beside(file))
-            warned = (*single_braced(agent), *_unsigned(agent), *colleagues)
+            warned = (*single_braced(agent), *_unsigned(agent), *_unstoppable(agent), *colleagues)
         elif kind == "intents":
             toml_file.read(file, Intents)
         elif kind == "rules":
@@ -346,7 +348,18 @@ def _without_deliveries(agents: Iterable[Agent], settings: config.Config) -> Ite
                 f"Agent {agent.name}'s hooks.after_call has no effect unless records.folder is set, here or in another "
                 "file"
             )
-        yield from _unsigned(agent)
+        yield from (*_unsigned(agent), *_unstoppable(agent))
+
+
+def _unstoppable(agent: Agent) -> Iterator[str]:
+    """A line for each tool that nobody can stop, though its caller may interrupt it."""
+    for index, tool in enumerate(agent.tools):
+        function = tool_code.known(tool.function) if tool.interruptible else None
+        if function and not (inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)):
+            yield (
+                f"Agent {agent.name}: tools[{index}].interruptible does not stop {tool.name}, whose function runs in a "
+                "thread: it goes on, and what comes of it is thrown away. Write it as async def, or make it a webhook"
+            )
 
 
 def _unsigned(agent: Agent) -> Iterator[str]:

@@ -159,6 +159,8 @@ class ToolUse(msgspec.Struct, frozen=True, omit_defaults=True):
     """JSON, by the model."""
     result: str = ""
     """As the model reads it."""
+    early: bool = False
+    """It only reads, and was begun before the turn was confirmed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,8 @@ class TurnSummary(msgspec.Struct, frozen=True, omit_defaults=True):
     endpoint_reason: str = ""
     speculation: Literal["", "hit", "miss"] = ""
     discarded: int = 0
+    tools_dropped: int = 0
+    """Tools that only read which were run for speculations, and whose results no reply has used."""
     ladder: LateStep = ""
     refused: bool = False
     broken: bool = False
@@ -80,7 +82,7 @@ class TurnSummary(msgspec.Struct, frozen=True, omit_defaults=True):
 
 AS_RECORDED = (
     "turn_id", "confident", "speculation", "discarded", "ladder", "refused", "broken", "tool", "unpaced", "by_request",
-    "reopened", "continues", "tokens", "phrase_tokens", "ducked", "held",
+    "reopened", "continues", "tokens", "phrase_tokens", "ducked", "held", "tools_dropped",
 )  # fmt: skip
 """Fields that a summary has as the record has them."""
 
@@ -128,6 +130,7 @@ class TurnRecord:
     """These four are set once the reply is over, as `TurnSummary` has them."""
     ducked: int = 0
     held: int = 0
+    tools_dropped: int = 0
     """Counted as they happen, as `TurnSummary` has them."""
 
     def stamp(self, hop: Hop, when: float) -> None:
@@ -138,10 +141,11 @@ class TurnRecord:
         for hop in hops:
             self.stamps.pop(hop, None)
 
-    def discard(self, now: float) -> None:
-        """The speculation was dropped, and its stamps with it."""
+    def discard(self, now: float, tools_s: float = 0.0) -> None:
+        """The speculation was dropped, and its stamps with it. For `tools_s` it waited for tools, not for engines."""
         self.discarded += 1
-        self.discarded_ms += 1000 * (self.stamps.get("speech", now) - self.stamps.get("prepare", now))
+        worked_s = self.stamps.get("speech", now) - self.stamps.get("prepare", now)
+        self.discarded_ms += 1000 * max(0.0, worked_s - tools_s)
         self.forget("prepare", "token", "phrase", "speech")
 
     def between(self, start: Hop, end: Hop) -> float | None:

@@ -71,6 +71,10 @@ class TurnMetrics(CallFollower):
         self._discarded = counter(
             "voicepipe_speculations_discarded", "Prepared replies of answered turns that were dropped."
         )
+        self._early_tools = counter(
+            "voicepipe_early_tools",
+            "Tools that only read, begun before an answered turn was over: used by its reply, or dropped.", "result",
+        )  # fmt: skip
         self._lost = counter("voicepipe_speculation_discarded_seconds", "What engines worked for them.")
         self._begin()
 
@@ -86,6 +90,8 @@ class TurnMetrics(CallFollower):
                 self._false(kind, effect)
         for result in ("hit", "miss"):
             self._speculations(result)
+        for result in ("used", "dropped"):
+            self._early_tools(result)
         for alone in (self._discarded, self._lost, self._tokens):
             alone()
         for each in (self._token, self._realtime):
@@ -109,6 +115,8 @@ class TurnMetrics(CallFollower):
         if record.discarded:
             self._discarded().inc(record.discarded)
             self._lost().inc((record.discarded_ms or 0.0) / 1000)
+        self._early_tools("used").inc(sum(use.early for use in full.tools))
+        self._early_tools("dropped").inc(record.tools_dropped)
         self._reply(kind, record)
 
     def _reply(self, kind: str, record: TurnSummary) -> None:

@@ -9,8 +9,9 @@ import asyncio
 import inspect
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -22,9 +23,9 @@ from voicepipe.base.queues import QueueFigures, QueueOutcomes, show
 from voicepipe.base.round_robin import Ring
 from voicepipe.base.token_bucket import FairShare
 from voicepipe.tools import tool_code
+from voicepipe.tools.progress import Progress, Tell
 
 T = TypeVar("T")
-AsText = Callable[[Any], str]
 log = logging.getLogger(__name__)
 RESULT_CHARS = 8000
 """A longer result is cut: it has to fit into the model's context."""
@@ -93,9 +94,11 @@ class PythonTools:
         waiting = sum(len(share.waiting) for share in self._shares.values())
         return self._waits.figures("tool-threads", waiting=waiting, running=self._of_tenants.busy)
 
-    async def call(self, tool: Tool, arguments: dict[str, Any], about: Mapping[str, Any], tenant: str) -> str:
-        """Call the tool's function. Returns its result as the model reads it. Takes at most `tool.timeout_ms`. Raises
-        ToolError."""
+    async def call(
+        self, tool: Tool, arguments: dict[str, Any], about: Mapping[str, Any], tenant: str, tell: Tell
+    ) -> str:
+        """Call the tool's function. Returns its result as the model reads it. Takes at most `tool.timeout_ms`. `tell`
+        gets what it yields of its progress. Raises ToolError."""
         ends = asyncio.get_running_loop().time() + tool.timeout_ms / 1000
         function = await self._loaded(tool, about["id"], tenant, ends)
         signature = inspect.signature(function)
@@ -105,14 +108,17 @@ class PythonTools:
             signature.bind(**arguments)
         except TypeError as error:
             raise ToolError(f"{tool.name} was called with wrong arguments: {error}") from None
-        return await self._run(tool, partial(function, **arguments), about["id"], tenant, ends, _for_model)
+        made = partial(function, **arguments)
+        return await self._run(tool, made, about["id"], tenant, ends, _FunctionAnswer(_for_model, tell))
 
     async def call_hook(self, hook: Tool, given: Mapping[str, Any], call: str, tenant: str) -> str:
         """Call the hook's function with what it takes of `given`. Returns its whole result: text as it is, everything
         else as JSON. Otherwise as `call`."""
         ends = asyncio.get_running_loop().time() + hook.timeout_ms / 1000
         function = await self._loaded(hook, call, tenant, ends)
-        return await self._run(hook, partial(function, **tool_code.taken(function, given)), call, tenant, ends, text)
+        return await self._run(
+            hook, partial(function, **tool_code.taken(function, given)), call, tenant, ends, _FunctionAnswer(text)
+        )
 
     async def _loaded(self, tool: Tool, call: str, tenant: str, ends: float) -> Callable[..., Any]:
         function = tool_code.known(tool.function)
@@ -124,13 +130,13 @@ class PythonTools:
         return function
 
     async def _run(
-        self, tool: Tool, function: "partial[Any]", call: str, tenant: str, ends: float, as_text: AsText
+        self, tool: Tool, function: "partial[Any]", call: str, tenant: str, ends: float, answer: "_FunctionAnswer"
     ) -> str:
         loop = asyncio.get_running_loop()
-        if inspect.iscoroutinefunction(function.func):
-            return await self._on_loop(tool, ends, _contained(function(), as_text))
+        if inspect.iscoroutinefunction(function.func) or inspect.isasyncgenfunction(function.func):
+            return await self._on_loop(tool, ends, answer.of(function()))
         share = self._share(tool, tenant)
-        return await self._in_thread(tool, share, call, ends, lambda: _answer(function(), loop, as_text))
+        return await self._in_thread(tool, share, call, ends, lambda: answer.in_thread(function(), loop))
 
     def _share(self, tool: Tool, tenant: str) -> _ToolThreads:
         return self._shares.setdefault((tenant, tool.function), _ToolThreads(tenant))
@@ -283,17 +289,58 @@ def _outcome(tool: Tool, outcome: Callable[[], T]) -> T:
         raise ToolError(f"{tool.name} failed") from None
 
 
-async def _contained(job: Awaitable[Any], as_text: AsText) -> str:
-    """Await a function. `sys.exit` in it is that function's failure, and not the server's end."""
-    try:
-        return as_text(await job)
-    except (SystemExit, KeyboardInterrupt) as error:
-        raise RuntimeError(f"it ended with {type(error).__name__}") from error
+def _untold(words: str) -> None:
+    """Nobody hears of the progress."""
 
 
-def _answer(result: Any, loop: asyncio.AbstractEventLoop, as_text: AsText) -> str:
-    """A function's result as text; in a thread. A plain function may return an awaitable: an async function in a
-    decorator does."""
-    if inspect.isawaitable(result):
-        return asyncio.run_coroutine_threadsafe(_contained(result, as_text), loop).result()
-    return as_text(result)
+@dataclass(frozen=True, slots=True)
+class _FunctionAnswer:
+    """What becomes of what a function returns: text, and what it tells of its progress meanwhile."""
+
+    as_text: Callable[[Any], str]
+    tell: Tell = _untold
+
+    async def of(self, made: Any) -> str:
+        """The text of what an async function returned. `sys.exit` in it is that function's failure, and not the
+        server's end."""
+        try:
+            return self.as_text(await _result(made, self.tell))
+        except (SystemExit, KeyboardInterrupt) as error:
+            raise RuntimeError(f"it ended with {type(error).__name__}") from error
+
+    def in_thread(self, made: Any, loop: asyncio.AbstractEventLoop) -> str:
+        """The text of what a function returned; in a thread. A plain function may return an awaitable: an async
+        function in a decorator does."""
+        if inspect.isawaitable(made) or inspect.isasyncgen(made):
+            return asyncio.run_coroutine_threadsafe(self.of(made), loop).result()
+        if inspect.isgenerator(made):
+            made = _drained(made, lambda words: loop.call_soon_threadsafe(self.tell, words))
+        return self.as_text(made)
+
+
+async def _result(made: Any, tell: Tell) -> Any:
+    """What an async function returns; of one that yields, the last value that is no `Progress`."""
+    if not inspect.isasyncgen(made):
+        return await made
+    result = None
+    async with aclosing(made) as values:
+        async for value in values:
+            if isinstance(value, Progress):
+                tell(value.text)
+            else:
+                result = value
+    return result
+
+
+def _drained(values: Generator[Any, Any, Any], tell: Callable[[str], object]) -> Any:
+    """What a generator returns; if that is nothing, the last value it yields that is no `Progress`. In a thread."""
+    result = None
+    while True:
+        try:
+            value = next(values)
+        except StopIteration as end:
+            return result if end.value is None else end.value
+        if isinstance(value, Progress):
+            tell(value.text)
+        else:
+            result = value

@@ -10,6 +10,7 @@ import json
 import logging
 import re
 from collections.abc import Mapping
+from contextlib import aclosing
 from typing import Any, Self
 
 import httpx
@@ -19,9 +20,10 @@ from voicepipe.base.errors import OutcomeUnknown, ToolError
 from voicepipe.base.queues import QueueFigures, QueueOutcomes, show
 from voicepipe.base.token_bucket import FairShare
 from voicepipe.base.trust import for_http, refusal
-from voicepipe.base.web_answer import PLAIN, whole
+from voicepipe.base.web_answer import PLAIN, coding, pieces, whole
 from voicepipe.base.worker import Worker
 from voicepipe.conversation.prompt import ToolCall
+from voicepipe.tools.progress import LINES, ProgressLines, Tell
 from voicepipe.tools.python_tools import PythonTools, shorten, too_long
 from voicepipe.tools.tool_arguments import fitting, has_patterns, parse
 
@@ -117,12 +119,14 @@ class ToolRunner:
             verify=for_http(self._ca),
         )
 
-    def begin(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tenant: str) -> "asyncio.Task[str]":
-        """Run the tool as a task of the PoP: `tool_runs.BeginTool`. `tenant`: whose call it is for."""
+    def begin(
+        self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tell: Tell, tenant: str
+    ) -> "asyncio.Task[str]":
+        """Run the tool as a task of the PoP: `tool_run.BeginTool`. `tenant`: whose call it is for."""
         if not self._running.may(tenant):
             self._waits.refused += 1
             return asyncio.create_task(self._refused(tool, tenant))
-        task = asyncio.create_task(self._run(tool, call, about, key, tenant))
+        task = asyncio.create_task(self._run(tool, call, about, key, tell, tenant))
         self._begun[task] = f"{tool.name} of {about['id']}"
         self._running.take(tenant)
         self._waits.began(0.0)
@@ -140,9 +144,11 @@ class ToolRunner:
         log.error("%s: not begun for %s, %d tools run; the others are for other tenants", tool.name, tenant, busy)
         raise ToolError(f"{tool.name} has too much to do at the moment; nothing was sent")
 
-    async def _run(self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tenant: str) -> str:
+    async def _run(
+        self, tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tell: Tell, tenant: str
+    ) -> str:
         """The result as text for the model, at most 8000 characters. Takes at most `tool.timeout_ms`. `about`: the
-        phone call, as `CallContext.about` has it; `key`: as `tool_runs.BeginTool` has it.
+        phone call, as `CallContext.about` has it; `key` and `tell`: as `tool_run.BeginTool` has them.
 
         Raises ToolError when the arguments are no JSON object, do not fit the tool's parameters, or cannot be sent to a
         webhook; when the tool fails, or takes too long.
@@ -150,27 +156,29 @@ class ToolRunner:
         at_once = len(call.arguments) <= AT_ONCE_CHARS and not has_patterns(tool.parameters)
         arguments = _checked(tool, call) if at_once else await _checker.submit(_checked, tool, call)
         if tool.webhook is None:
-            return await self.functions.call(tool, arguments, about, tenant)
+            return await self.functions.call(tool, arguments, about, tenant, tell)
         body = _encoded({"name": call.name, "arguments": arguments, "call_id": call.call_id, "call": about})
         way = _RequestProgress()
         try:
             async with asyncio.timeout(tool.timeout_ms / 1000):
-                return shorten(await self._ask(tool.name, tool.webhook, body, key, way))
+                return shorten(await self._ask(tool.name, tool.webhook, body, key, way, tell))
         except TimeoutError:
             if way.sent:
                 raise too_long(tool) from None
             log.error("%s could not be reached within %d ms", tool.name, tool.timeout_ms)
             raise ToolError(f"{tool.name} could not be reached within {tool.timeout_ms} ms; nothing was sent") from None
 
-    async def _ask(self, name: str, webhook: Webhook, body: bytes, key: str, way: "_RequestProgress") -> str:
+    async def _ask(
+        self, name: str, webhook: Webhook, body: bytes, key: str, way: "_RequestProgress", tell: Tell
+    ) -> str:
         """Post the request. A server that cannot be reached is connected to once more, within the same try: nothing was
         sent."""
         try:
-            return await self._post(name, webhook, body, key, way)
+            return await self._post(name, webhook, body, key, way, tell)
         except NOT_SENT:
             pass
         try:
-            return await self._post(name, webhook, body, key, way)
+            return await self._post(name, webhook, body, key, way, tell)
         except NOT_SENT as error:
             # The URL may hold a secret: the log gets its host, the model not even that.
             host = HOST.match(webhook.url)
@@ -181,7 +189,9 @@ class ToolRunner:
                 log.error("%s could not be reached%s (%s): is its server up?", name, where, type(error).__name__)
             raise ToolError(f"{name} could not be reached") from None
 
-    async def _post(self, name: str, webhook: Webhook, body: bytes, key: str, way: "_RequestProgress") -> str:
+    async def _post(
+        self, name: str, webhook: Webhook, body: bytes, key: str, way: "_RequestProgress", tell: Tell
+    ) -> str:
         if self._client is None:
             raise ToolError(f"{name} cannot be called: the server is being shut down")
         # A string in quotes: draft-ietf-httpapi-idempotency-key-header, section 2.1.
@@ -195,6 +205,8 @@ class ToolRunner:
                     raise OutcomeUnknown(f"{name} answered with HTTP status {response.status_code}")
                 if not response.is_success:
                     raise ToolError(f"{name} answered with HTTP status {response.status_code}")
+                if response.headers.get("content-type", "").partition(";")[0].strip().lower() == LINES:
+                    return await _last_line(response, ProgressLines(name, tell))
                 return _decoded(await whole(response, BODY_BYTES), response.charset_encoding)
         except httpx.DecodingError as error:
             log.error("the answer of %s cannot be read: %s, although it was asked not to be", name, error)
@@ -218,6 +230,21 @@ class _RequestProgress:
             self.sent = False
         elif event.endswith(".send_request_headers.started"):
             self.sent = True
+
+
+async def _last_line(response: httpx.Response, lines: ProgressLines) -> str:
+    """The result in an answer that is lines of JSON; what they say of progress is told as it comes. Raises
+    OutcomeUnknown: there is none in what is read; httpx.HTTPError: as `whole`."""
+    if how := coding(response):
+        raise httpx.DecodingError(f"it is compressed ({how})")
+    read = 0
+    async with aclosing(pieces(response)) as found:
+        async for piece in found:
+            lines.feed(piece)
+            read += len(piece)
+            if lines.result is not None or read >= BODY_BYTES:
+                break
+    return lines.end()
 
 
 def _decoded(body: bytes, charset: str | None) -> str:

@@ -4,7 +4,8 @@ import { made } from "./elements.js";
 
 const TOOL_KEY = "voicepipe.tool.";
 
-/** Those that a `response.done` tells of: [{name, arguments, result, failed, took}]. `took`: ms, none while it runs. */
+/** Those that a `response.done` tells of: [{name, arguments, result, failed, took, early}]. `took`: ms, none while it
+ *  runs; `early`: it was begun before the turn was over. */
 export function toolsOf(response) {
   return Object.entries(response.metadata ?? {})
     .filter(([key]) => key.startsWith(TOOL_KEY))
@@ -40,12 +41,14 @@ export function outcomeOf({ result, took, failed }) {
 export function toolRows(uses) {
   return uses.map((use) => {
     const row = made("li", use.failed ? "tool failed" : "tool");
-    const took = Number.isFinite(use.took) ? `${Math.round(use.took)} ms` : "";
+    const ms = Number.isFinite(use.took) ? `${Math.round(use.took)} ms` : "";
+    const took = [use.early ? "read ahead" : "", ms].filter(Boolean).join(", ");
     row.append(
       made("code", "", `${use.name}(${argumentsOf(use.arguments)})`),
       made("span", "outcome", outcomeOf(use)),
       made("span", "took", took),
     );
+    if (use.early) row.title = "Begun before it was sure that the turn was over: it only reads";
     return row;
   });
 }

@@ -25,6 +25,7 @@ from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.socket_sender import Outbox
 from voicepipe.ingress.wire_errors import WireError
 from voicepipe.line import Line
+from voicepipe.tools.progress import Tell
 
 AGENT = Agent("fuzzed", greeting="Hello.", instructions="Be brief.", tools=(Tool("look"),), no_input=())
 REPLIES: dict[str, Delta | Sequence[Delta]] = {
@@ -138,7 +139,7 @@ class _Seat:
         return Call(self.call_id, line, settings, engines, Config(), CallServices(_tool), observer, clock)
 
 
-def _tool(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":
+def _tool(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str, tell: Tell) -> "asyncio.Task[str]":
     async def use() -> str:
         await asyncio.sleep(0.2)
         return "looked"
