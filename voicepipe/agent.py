@@ -70,11 +70,25 @@ class Hooks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     after_call: str = ""
     """URL to which the record of a call is posted once it has ended; empty: none."""
+    before_call: str = ""
+    """URL that is asked before a call is answered; empty: none."""
+    before_call_ms: Wait = 1000
+    agents: tuple[str, ...] = ()
+    """Agents that may answer in place of this one, as the hook says."""
+    incoming_call: str = ""
+    """URL to which OpenAI's `realtime.call.incoming` is posted while a telephone rings; empty: none."""
+    incoming_call_ms: Wait = 10_000
+    """For so long it may take until the call is accepted or rejected; then the agent answers as its file says."""
     secret_env: Variable = ""
     """Names the environment variable with the key that signs it ("whsec_..."), by standardwebhooks.com, ..."""
     secret_file: str = ""
     """... or the file with it."""
     secret = SecretPair()
+
+    @property
+    def asked_first(self) -> bool:
+        """Whether somebody is asked before a phone call is answered."""
+        return bool(self.before_call or self.incoming_call)
 
     def __post_init__(self) -> None:
         check_pairs(self)

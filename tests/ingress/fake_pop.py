@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from itertools import count
 from typing import Any
@@ -275,6 +275,10 @@ class FakeCall:
         self.emit(ReplyDone(self.response_id, status, reason, items, 12, 7, RECORD))
 
 
+async def no_hook() -> HookAnswer:
+    return NO_ANSWER
+
+
 class FakePop:
     """Implements `call_api.PopApi`, and `CallSlot`. `keys`: key -> tenant; `refuse` is raised on admission."""
 
@@ -302,6 +306,9 @@ class FakePop:
         self.metrics = Metrics(config.pop, self.health)
         self.dashboard = Dashboard(config.pop, self.health, followers=(self.metrics,))
         self.refusals: list[Refusal] = []
+        self.asked: list[tuple[str, Origin, DoorKind]] = []
+        """Whose hooks were asked about which calls."""
+        self.hook: Callable[[], Awaitable[HookAnswer]] = no_hook
         self.ends: list[str] = []
 
     def agent(self, name: str | None) -> Agent:
@@ -314,10 +321,14 @@ class FakePop:
         return list(self.known.values())
 
     def settings(self, agent: Agent, origin: Origin = NOWHERE, said: HookAnswer = NO_ANSWER) -> CallSettings:
+        agent = self.known.get(said.agent, agent)
+        if said.greeting is not None:
+            agent = msgspec.structs.replace(agent, greeting=said.greeting)
         return CallSettings.of(agent, origin, said.variables)
 
     async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
-        return NO_ANSWER
+        self.asked.append((agent.name, origin, door))
+        return await self.hook()
 
     def lacks(self, agent: Agent) -> str:
         return self.lacking.get(agent.name, "")
