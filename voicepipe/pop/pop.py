@@ -154,7 +154,9 @@ class Pop:
         self.engines = replace(engines, made_ahead=self.tts_cache)
         self.tts_cache.learn(agents)
         self._agents = agents
-        self.prepared = PreparedAgents(agents, engines, self.tts_cache, config.engines.llm, records=records is not None)
+        self.prepared = PreparedAgents(
+            agents, engines, self.tts_cache, lambda: self.config, records=records is not None
+        )
         self._tenants = Tenants(keys_of(config.tenants), "PoP")
         self._operator_keys = operator_keys(config.http, keys_of(config.tenants))
         self.rereads = Rereads[Config]()
@@ -349,6 +351,7 @@ class Pop:
             kinds=(*fleet.kinds, *phone_kinds(self.config)),
             sip=sip_contact(self.config),
             agents={agent.name: agent.language for agent in self._agents},
+            incomplete=self.prepared.incomplete(),
             model=self.config.engines.llm,
             version=pop.version or __version__,
             share=self._failing.share(lets_in=status in ("ok", "full")),
