@@ -1,5 +1,6 @@
 """The agent that answers calls, which is immutable, and the settings that a client may lay over it for one call."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -7,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from voicepipe.base.ranges import FUNCTION, LANGUAGE, Ms, Name, Speed, Variable, Wait, is_url
+from voicepipe.base.ranges import FUNCTION, LANGUAGE, HookWait, Ms, Name, Speed, Variable, Wait, is_url
 from voicepipe.base.secret_source import SecretPair, check_pairs
 from voicepipe.base.words import plain
 
@@ -70,25 +71,11 @@ class Hooks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     after_call: str = ""
     """URL to which the record of a call is posted once it has ended; empty: none."""
-    before_call: str = ""
-    """URL that is asked before a call is answered; empty: none."""
-    before_call_ms: Wait = 1000
-    agents: tuple[str, ...] = ()
-    """Agents that may answer in place of this one, as the hook says."""
-    incoming_call: str = ""
-    """URL to which OpenAI's `realtime.call.incoming` is posted while a telephone rings; empty: none."""
-    incoming_call_ms: Wait = 10_000
-    """For so long it may take until the call is accepted or rejected; then the agent answers as its file says."""
     secret_env: Variable = ""
     """Names the environment variable with the key that signs it ("whsec_..."), by standardwebhooks.com, ..."""
     secret_file: str = ""
     """... or the file with it."""
     secret = SecretPair()
-
-    @property
-    def asked_first(self) -> bool:
-        """Whether somebody is asked before a phone call is answered."""
-        return bool(self.before_call or self.incoming_call)
 
     def __post_init__(self) -> None:
         check_pairs(self)
@@ -100,6 +87,66 @@ class Hooks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(
                 "after_call and secret_env go together (or secret_file): records are sent signed, or not at all"
             )
+
+
+class AgentHooks(Hooks, frozen=True, forbid_unknown_fields=True):
+    """Code of an agent's owner that is asked, or told, about its calls: a URL each, or `module:function` as tools have
+    it. A secret signs what is sent to URLs; `after_call` by URL needs one."""
+
+    before_call: str = ""
+    """Asked about each call before it is answered; empty: nobody is."""
+    before_call_ms: HookWait = 1000
+    """Then the call is answered as this file says."""
+    agents: tuple[Name, ...] = ()
+    """Names of the agents that may answer in place of this one, if `before_call` or `incoming_call` says so."""
+    incoming_call: str = ""
+    """A URL that gets OpenAI's `realtime.call.incoming` while a telephone rings; empty: nobody does."""
+    incoming_call_ms: HookWait = 10_000
+    """A call that is neither accepted nor rejected by then is answered as this file says."""
+    on_turn: str = ""
+    """Told of each turn once its reply is over."""
+
+    @property
+    def targets(self) -> dict[str, str]:
+        """The hooks that there are: key -> URL or function."""
+        hooks = {
+            "before_call": self.before_call,
+            "incoming_call": self.incoming_call,
+            "on_turn": self.on_turn,
+            "after_call": self.after_call,
+        }
+        return {key: target for key, target in hooks.items() if target}
+
+    @property
+    def asked_first(self) -> bool:
+        """Whether somebody is asked before a phone call is answered."""
+        return bool(self.before_call or self.incoming_call)
+
+    def __post_init__(self) -> None:
+        check_pairs(self)
+        for key, target in self.targets.items():
+            if not is_url(target) and ("://" in target or not re.fullmatch(r".+:\w+", target)):
+                raise ValueError(
+                    f"{key}: {target!r} is neither an address nor a function; give one such as "
+                    f'https://example.com/hook, or "hooks:{key}" for the function {key} in hooks.py beside this file'
+                )
+        if is_url(self.after_call) and not self.secret:
+            raise ValueError(
+                "after_call and secret_env go together (or secret_file): a record goes to a URL signed, or not at all"
+            )
+        if self.secret and not any(map(is_url, self.targets.values())):
+            raise ValueError(
+                f"{self.secret.key_at('secret')}: signs what is sent to a URL, and no hook here is one; leave it out"
+            )
+        if self.before_call and self.incoming_call:
+            raise ValueError("before_call and incoming_call: one is asked about a call; leave out the other")
+        if self.incoming_call and not (is_url(self.incoming_call) and self.secret):
+            raise ValueError(
+                "incoming_call: goes to a URL, signed: give one such as https://example.com/incoming, and secret_env "
+                "(or secret_file)"
+            )
+        if self.agents and not self.asked_first:
+            raise ValueError("agents: before_call says which of them answers; set it, or leave agents out")
 
 
 class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -191,8 +238,9 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A TOML file with the `intents`, one folder below: few of those who read an agent read its phrases."""
     locked: tuple[Part, ...] = ()
     """What no client can change, whatever its key."""
-    hooks: Hooks = Hooks()
-    """Where records of its calls are sent; if it is empty, where the call's tenant says."""
+    hooks: AgentHooks = AgentHooks()
+    """Code that is asked or told about its calls. Where it has no `after_call`, that of the call's tenant gets the
+    records."""
     not_understood: tuple[str, ...] = ("Sorry, I did not catch that. Could you say it again?",)
     """Said to a turn without words, by `frontdesk` also to words that it cannot place; rotated, so that a caller who
     is not understood twice does not hear the same words."""

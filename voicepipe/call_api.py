@@ -41,7 +41,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     id: str
     """Id of the call's placement ("call_...", as `Placement.placement_id`), or of the one request ("ask_..."), that the
-    token is for. The call itself gets an id of its own at its PoP ("rtc_POP....": `pop._AdmittedCall.open`)."""
+    token is for. The call itself gets an id of its own at its PoP ("rtc_POP....": `CallSlot.call_id`)."""
     tenant: str
     agents: tuple[str, ...] = ()
     """Names of the agents that may be called; empty: all."""
@@ -175,9 +175,27 @@ class HookAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Stand behind the agent's own."""
     variables: dict[str, str] = {}
     """Values that replace those of the agent's file."""
+    session: bytes = b""
+    """The session of the Realtime convention, as JSON, with which a program has accepted the call; empty: none has."""
 
 
 NO_ANSWER = HookAnswer()
+
+
+HookOutcome = Literal["answered", "timeout", "error", "invalid"]
+
+
+class HookRun(msgspec.Struct, frozen=True, kw_only=True):
+    """How an agent's `hooks.before_call` has answered about a call, for the call's record."""
+
+    agent: str
+    """The agent that was called, whose hook it is: another one may have answered the call."""
+    outcome: HookOutcome
+    """"timeout": no answer in time; "error": none, since the hook failed or cannot be reached; "invalid": one that
+    cannot be used. After these three the agent answers as its file says."""
+    ms: float
+    why: str = ""
+    """What was wrong, for who runs the PoP."""
 
 
 class CallSlot(Protocol):
@@ -186,14 +204,46 @@ class CallSlot(Protocol):
     """
 
     @property
+    def call_id(self) -> str:
+        """The id that the call has once it is opened."""
+
+    @property
     def owner(self) -> str:
         """The name of the tenant who has the slot."""
+
+    def hook_has_run(self, run: HookRun) -> None:
+        """Note how the agent's hook has answered; the record of the call says so."""
 
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         """Make the call, which `observer` watches beside the PoP's own observers, after them."""
 
     def ended(self, reason: str) -> None:
         """Note why the call is over, as its door says: as `CallEnded.reason`, or the door's own ("max_length", ...)."""
+
+
+class RingingCall(NamedTuple):
+    """A phone call that rings until a program accepts or rejects it."""
+
+    id: str
+    """The id that the call has once it is answered."""
+    owner: str
+    """The name of its tenant."""
+    agent: Agent
+    """The agent that was called."""
+    origin: Origin
+
+
+class IncomingCallsApi(Protocol):
+    """The phone calls that ring until a program accepts or rejects them. Implemented by `IncomingCalls`."""
+
+    def find(self, call_id: str, tenant: Tenant) -> RingingCall:
+        """The call of this id, if it is this tenant's. Raises UnknownCall: none of this id rings any more."""
+
+    def accept(self, call: RingingCall, said: HookAnswer) -> None:
+        """The call is to be answered so. Raises UnknownCall."""
+
+    def reject(self, call: RingingCall, sip_code: int) -> None:
+        """The call is to be refused; callers by SIP get this code. Raises UnknownCall."""
 
 
 class DashboardApi(Protocol):
@@ -376,6 +426,10 @@ class PopApi(KeyHolders, Protocol):
     @property
     def dashboard(self) -> DashboardApi:
         """The calls and turns that operators see."""
+
+    @property
+    def incoming(self) -> IncomingCallsApi:
+        """The phone calls that ring until a program accepts or rejects them."""
 
     @property
     def metrics(self) -> MetricsApi:

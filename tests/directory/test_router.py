@@ -112,8 +112,8 @@ def test_who_cannot_do_what_is_asked_gets_no_call(asked: dict[str, Any], said: s
 
 
 def test_who_cannot_have_all_agents_answer_that_a_hook_may_name_comes_behind_who_can() -> None:
-    lacks = {"incomplete": ("front-desk", "")}
-    short, near = seen("fra", **lacks), seen("lhr", place=LONDON, **lacks)
+    lacks = ("front-desk", "")
+    short, near = seen("fra", incomplete=lacks), seen("lhr", place=LONDON, incomplete=lacks)
     assert order(chosen([short, near, NRT])) == ["nrt", "fra", "lhr"], "however near it is"
     assert order(chosen([short, near, NRT], agents=("front-desk",)))[0] == "nrt"
     assert order(chosen([short, near, NRT], region="fra")) == ["nrt", "fra", "lhr"], "or wished for"

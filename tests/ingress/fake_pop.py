@@ -31,6 +31,8 @@ from voicepipe.call_api import (
     CallSlot,
     DoorKind,
     HookAnswer,
+    HookRun,
+    IncomingCallsApi,
     Observer,
     RecordsApi,
     Refusal,
@@ -66,7 +68,10 @@ from voicepipe.line import NO_TRANSFER, Line
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.metrics import Metrics
 from voicepipe.pop import pop_http
+from voicepipe.pop.hooks import HookCaller
+from voicepipe.pop.incoming_calls import IncomingCalls
 from voicepipe.pop.successor import Successor
+from voicepipe.tools.tool_runner import ToolRunner
 
 QUIET_BLOCKS = 5
 WORDS = "what are your opening hours"
@@ -283,6 +288,7 @@ class FakePop:
     """Implements `call_api.PopApi`, and `CallSlot`. `keys`: key -> tenant; `refuse` is raised on admission."""
 
     owner = "local"
+    call_id = "rtc_local.000000000000"
 
     def __init__(self, config: Config = DEFAULTS, keys: dict[str, Tenant] | None = None) -> None:
         its = msgspec.structs.replace(config.pop, slots=config.pop.slots or SLOTS)
@@ -306,6 +312,7 @@ class FakePop:
         self.metrics = Metrics(config.pop, self.health)
         self.dashboard = Dashboard(config.pop, self.health, followers=(self.metrics,))
         self.refusals: list[Refusal] = []
+        self.incoming: IncomingCallsApi = IncomingCalls(HookCaller(ToolRunner()), "local")
         self.asked: list[tuple[str, Origin, DoorKind]] = []
         """Whose hooks were asked about which calls."""
         self.hook: Callable[[], Awaitable[HookAnswer]] = no_hook
@@ -361,6 +368,9 @@ class FakePop:
             yield self
         finally:
             self.live -= 1
+
+    def hook_has_run(self, run: HookRun) -> None:
+        """It keeps no records."""
 
     def refused(self, refusal: Refusal) -> None:
         self.refusals.append(refusal)

@@ -344,10 +344,10 @@ async def test_one_tenant_whose_functions_hang_leaves_threads_to_other_tenants(t
     """It may have most of them as long as it is alone."""
     await fill(tools, "greedy", "rtc_{}".format)
     assert THREADS // 2 < tools.hanging() < THREADS
-    refused = tools._functions.figures().refused
+    refused = tools.functions.figures().refused
     with pytest.raises(ToolError, match="too much to do"):
         await use(tools, "book_99", "ann", "rtc_ann", "greedy")
-    figures = tools._functions.figures()
+    figures = tools.functions.figures()
     assert (figures.running, figures.waiting, figures.refused) == (tools.hanging(), 0, refused + 1)
     guests = [use(tools, "book", f"guest {n}", f"rtc_g{n}", "other") for n in range(8)]
     assert await asyncio.gather(*guests) == [f"booked for guest {n}" for n in range(8)]

@@ -14,6 +14,8 @@ Gain = Annotated[float, Meta(ge=0, le=96)]
 Probability = Annotated[float, Meta(gt=0, lt=1)]
 Wait = Annotated[int, Meta(ge=100, le=600_000)]
 """Milliseconds that people or other hosts take: a smaller value was meant as seconds."""
+HookWait = Annotated[int, Meta(ge=100, le=10_000)]
+"""Milliseconds that a caller waits before the call is answered."""
 Speed = Annotated[float, Meta(ge=0.25, le=1.5)]
 Spread = Annotated[float, Meta(ge=0.05, le=3)]
 """Standard deviation of a natural logarithm."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from voicepipe.agent import Agent, Hooks, Intents
+from voicepipe.agent import Agent, AgentHooks, Hooks, Intents
 from voicepipe.base.errors import ConfigError
 from voicepipe.config import agent_problems, toml_file
 from voicepipe.config.file_kind import check_kind
@@ -51,8 +51,7 @@ def _read(path: Path, of_functions: Callable[[Agent], Iterable[str]]) -> Agent:
     tables = toml_file.tables(path)
     check_kind(path, tables, "agent")
     agent = toml_file.convert(tables, Agent, path)
-    if agent.hooks.secret_file:
-        agent = replace(agent, hooks=replace(agent.hooks, secret_file=placed(path, agent.hooks.secret_file)))
+    agent = replace(agent, hooks=_hooks_placed(agent.hooks, path))
     of_intents = path
     if agent.intents_file:
         of_intents = path.parent / agent.intents_file
@@ -63,6 +62,14 @@ def _read(path: Path, of_functions: Callable[[Agent], Iterable[str]]) -> Agent:
     if problems := problems + [f"{of_intents}: {problem}" for problem in agent_problems.of_intents(agent)]:
         raise ConfigError("\n".join(problems))
     return agent
+
+
+def _hooks_placed(hooks: AgentHooks, path: Path) -> AgentHooks:
+    """The hooks with files as they lie beside the agent's file `path`."""
+    changed = {key: tool_code.placed(target, path.parent) for key, target in hooks.targets.items()}
+    if hooks.secret_file:
+        changed["secret_file"] = placed(path, hooks.secret_file)
+    return replace(hooks, **changed) if changed else hooks
 
 
 def _with_intents(agent: Agent, path: Path, file: Path) -> Agent:

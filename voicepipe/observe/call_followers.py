@@ -3,6 +3,7 @@
 import msgspec
 
 from voicepipe.agent import TraceContext
+from voicepipe.call_api import HookRun
 from voicepipe.line import HIDDEN, NetworkQuality
 from voicepipe.observe.last_turns import FullTurn
 
@@ -25,6 +26,8 @@ class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The trace context of its caller."""
     trace_id: str = ""
     """The id of its trace, 32 hexadecimal digits; empty: it is not traced."""
+    hook: HookRun | None = None
+    """How the hook of the agent that was called has answered; None: it has none."""
 
 
 class CallEnd(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from voicepipe.agent import NOWHERE, Origin
 from voicepipe.base.words import joined
+from voicepipe.call_api import HookRun
 from voicepipe.config.pop_config import LONGEST, USUAL, RedactionConfig
 from voicepipe.conversation.events import (
     TOOL_CHARS,
@@ -56,6 +57,8 @@ class LiveCall:
         self.tenant = tenant
         self.facts: CallFacts | None = None
         """None until it is answered."""
+        self.hook: HookRun | None = None
+        """How the hook of the agent that was called has answered."""
         self._turns = turns
         self._traces = traces
         self._followers = (traces, *followers)
@@ -73,11 +76,11 @@ class LiveCall:
         self._asked: dict[str, AskedTurn] = {}
         """Turns by the reply that is being made."""
 
-    def answered(self, call_id: str, line: Line, now: float, origin: Origin = NOWHERE) -> None:
-        """The call was answered: it has a line now."""
-        self._line = line
+    def answered(self, call_id: str, line: Line, now: float, origin: Origin = NOWHERE, agent: str = "") -> None:
+        """The call was answered, by `agent` if it is another one than was called: it has a line now."""
+        self._line, self._agent = line, agent or self._agent
         facts = CallFacts(id=call_id, tenant=self.tenant, agent=self._agent, line=line.kind, since=now,
-                          caller=origin.caller, called=origin.called, trace=origin.trace)  # fmt: skip
+                          caller=origin.caller, called=origin.called, trace=origin.trace, hook=self.hook)  # fmt: skip
         self.facts = replace(facts, trace_id=self._traces.begin(facts))
         for follower in self._followers:
             follower.began(self.facts)

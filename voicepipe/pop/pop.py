@@ -20,10 +20,22 @@ from voicepipe.base.takeover import TakeoverParts
 from voicepipe.call.call import Call
 from voicepipe.call.recogniser_timing import time_recogniser
 from voicepipe.call.tts_cache import TtsCache
-from voicepipe.call_api import NO_ANSWER, CallControl, CallSlot, DoorKind, HookAnswer, Observer, Refusal, Tenant, Tokens
+from voicepipe.call_api import (
+    NO_ANSWER,
+    CallControl,
+    CallSlot,
+    DoorKind,
+    HookAnswer,
+    HookRun,
+    Observer,
+    Refusal,
+    Tenant,
+    Tokens,
+)
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.config.credentials import keys_of, operator_keys
+from voicepipe.config.phone_config import PHONES
 from voicepipe.config.rereads import Rereads, Use
 from voicepipe.conversation.events import CallEvent, ReplyDone
 from voicepipe.directory.report import Condition, EditionState
@@ -41,9 +53,13 @@ from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import ProcessWatch
 from voicepipe.observe.recent_turns import RecentTurnCounts
 from voicepipe.observe.tally import HourlyTally
+from voicepipe.pop import before_call
 from voicepipe.pop.admission import WINDOW_S, Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
+from voicepipe.pop.before_call import BeforeCall
 from voicepipe.pop.call_drain import CallDrain
 from voicepipe.pop.calls_by_tenant import CallsByTenant
+from voicepipe.pop.hooks import HookCaller
+from voicepipe.pop.incoming_calls import IncomingCalls, with_session
 from voicepipe.pop.membership import Membership
 from voicepipe.pop.predecessor import Predecessor
 from voicepipe.pop.prepared_agents import PreparedAgents
@@ -75,11 +91,14 @@ class _AdmittedCall:
     """Turn latency, 95th percentile, as predicted just before."""
     admitted_at: float
     """The monotonic second."""
+    call_id: str
+
+    def hook_has_run(self, run: HookRun) -> None:
+        self.watched.hook = run
 
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
-        pop = self.pop
-        call_id = call_ids.new(pop.config.pop.id)
-        self.watched.answered(call_id, line, time.time(), settings.origin)
+        pop, call_id = self.pop, self.call_id
+        self.watched.answered(call_id, line, time.time(), settings.origin, settings.agent.name)
 
         def emit(event: CallEvent) -> None:
             self._answered(call_id, event)
@@ -154,6 +173,9 @@ class Pop:
         self.engines = replace(engines, made_ahead=self.tts_cache)
         self.tts_cache.learn(agents)
         self._agents = agents
+        self.hooks = HookCaller(tools)
+        self._before_call = BeforeCall(self.hooks, config.pop.id, lambda name: self._agents.get(name) is not None)
+        self.incoming = IncomingCalls(self.hooks, config.pop.id)
         self.prepared = PreparedAgents(
             agents, engines, self.tts_cache, lambda: self.config, records=records is not None
         )
@@ -208,9 +230,15 @@ class Pop:
         return sorted(self._agents, key=lambda agent: agent.name != self.config.pop.default_agent)
 
     def settings(self, agent: Agent, origin: Origin = NOWHERE, said: HookAnswer = NO_ANSWER) -> CallSettings:
-        return CallSettings.of(agent, origin, said.variables)
+        answers = (said.agent and self._agents.get(said.agent)) or agent
+        settings = CallSettings.of(before_call.applied(answers, said), origin, said.variables)
+        return with_session(settings, said.session) if said.session else settings
 
     async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
+        if agent.hooks.before_call:
+            return await self._before_call.ask(slot, agent, origin, door)
+        if agent.hooks.incoming_call and door in PHONES:
+            return await self.incoming.ask(slot, agent, origin)
         return NO_ANSWER
 
     def lacks(self, agent: Agent) -> str:
@@ -241,7 +269,8 @@ class Pop:
         self._calls.began(tenant.name)
         try:
             with self.dashboard.watched(tenant.name, agent.name) as watched:
-                yield _AdmittedCall(self, tenant.name, watched, predicted_ms, self._admitted_at)
+                call_id = call_ids.new(self.config.pop.id)
+                yield _AdmittedCall(self, tenant.name, watched, predicted_ms, self._admitted_at, call_id)
         finally:
             self._calls.ended(tenant.name)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from voicepipe.call_api import KeptCall
+from voicepipe.call_api import HookRun, KeptCall
 from voicepipe.line import NetworkQuality
 from voicepipe.observe.call_followers import CallEnd, CallFacts
 from voicepipe.observe.last_turns import FullTurn
@@ -63,6 +63,8 @@ class CallSummary(KeptCall, frozen=True, kw_only=True):
     """The party to whom the caller was transferred; empty: none."""
     trace: str = ""
     """The id of its trace (W3C), 32 hexadecimal digits; empty: it is not traced."""
+    hook: HookRun | None = None
+    """How the `hooks.before_call` of the agent that was called has answered; None: it has none."""
 
 
 class CallRecord(CallSummary, frozen=True, kw_only=True):
@@ -94,4 +96,5 @@ def summary(
         network=end.network if end else None,
         transferred_to=end.transferred_to if end else "",
         trace=call.trace_id,
+        hook=call.hook,
     )  # fmt: skip

@@ -24,6 +24,7 @@ from voicepipe.base.token_bucket import FairShare
 from voicepipe.tools import tool_code
 
 T = TypeVar("T")
+AsText = Callable[[Any], str]
 log = logging.getLogger(__name__)
 RESULT_CHARS = 8000
 """A longer result is cut: it has to fit into the model's context."""
@@ -95,15 +96,8 @@ class PythonTools:
     async def call(self, tool: Tool, arguments: dict[str, Any], about: Mapping[str, Any], tenant: str) -> str:
         """Call the tool's function. Returns its result as the model reads it. Takes at most `tool.timeout_ms`. Raises
         ToolError."""
-        loop = asyncio.get_running_loop()
-        ends = loop.time() + tool.timeout_ms / 1000
-        share = self._shares.setdefault((tenant, tool.function), _ToolThreads(tenant))
-        function = tool_code.known(tool.function)
-        if function is None:
-            try:
-                function = await self._in_thread(tool, share, about["id"], ends, partial(load, tool))
-            except OutcomeUnknown:
-                raise ToolError(f"{tool.name} does not answer at the moment") from None
+        ends = asyncio.get_running_loop().time() + tool.timeout_ms / 1000
+        function = await self._loaded(tool, about["id"], tenant, ends)
         signature = inspect.signature(function)
         if "call" in signature.parameters and "call" not in tool.parameters.get("properties", {}):
             arguments = {**arguments, "call": about}
@@ -111,9 +105,35 @@ class PythonTools:
             signature.bind(**arguments)
         except TypeError as error:
             raise ToolError(f"{tool.name} was called with wrong arguments: {error}") from None
-        if inspect.iscoroutinefunction(function):
-            return await self._on_loop(tool, ends, _contained(function(**arguments)))
-        return await self._in_thread(tool, share, about["id"], ends, lambda: _answer(function(**arguments), loop))
+        return await self._run(tool, partial(function, **arguments), about["id"], tenant, ends, _for_model)
+
+    async def call_hook(self, hook: Tool, given: Mapping[str, Any], call: str, tenant: str) -> str:
+        """Call the hook's function with what it takes of `given`. Returns its whole result: text as it is, everything
+        else as JSON. Otherwise as `call`."""
+        ends = asyncio.get_running_loop().time() + hook.timeout_ms / 1000
+        function = await self._loaded(hook, call, tenant, ends)
+        return await self._run(hook, partial(function, **tool_code.taken(function, given)), call, tenant, ends, text)
+
+    async def _loaded(self, tool: Tool, call: str, tenant: str, ends: float) -> Callable[..., Any]:
+        function = tool_code.known(tool.function)
+        if function is None:
+            try:
+                function = await self._in_thread(tool, self._share(tool, tenant), call, ends, partial(load, tool))
+            except OutcomeUnknown:
+                raise ToolError(f"{tool.name} does not answer at the moment") from None
+        return function
+
+    async def _run(
+        self, tool: Tool, function: "partial[Any]", call: str, tenant: str, ends: float, as_text: AsText
+    ) -> str:
+        loop = asyncio.get_running_loop()
+        if inspect.iscoroutinefunction(function.func):
+            return await self._on_loop(tool, ends, _contained(function(), as_text))
+        share = self._share(tool, tenant)
+        return await self._in_thread(tool, share, call, ends, lambda: _answer(function(), loop, as_text))
+
+    def _share(self, tool: Tool, tenant: str) -> _ToolThreads:
+        return self._shares.setdefault((tenant, tool.function), _ToolThreads(tenant))
 
     def left(self) -> int:
         """Functions that still run, though nobody may wait for them any more."""
@@ -160,7 +180,7 @@ class PythonTools:
         self._waits.began(asyncio.get_running_loop().time() - asked)
         try:
             return await within(tool, ends, ran)
-        except OutcomeUnknown:
+        except (OutcomeUnknown, asyncio.CancelledError):
             if not ran.done():
                 share.hung.take(call)
                 ran.add_done_callback(lambda _: share.hung.give_back(call))
@@ -219,6 +239,10 @@ def text(result: Any) -> str:
         return str(result)
 
 
+def _for_model(result: Any) -> str:
+    return shorten(text(result))
+
+
 def shorten(result: str) -> str:
     """`result`, cut to at most 8000 characters."""
     return result if len(result) <= RESULT_CHARS else result[: RESULT_CHARS - 1] + "…"
@@ -259,17 +283,17 @@ def _outcome(tool: Tool, outcome: Callable[[], T]) -> T:
         raise ToolError(f"{tool.name} failed") from None
 
 
-async def _contained(job: Awaitable[Any]) -> str:
+async def _contained(job: Awaitable[Any], as_text: AsText) -> str:
     """Await a function. `sys.exit` in it is that function's failure, and not the server's end."""
     try:
-        return shorten(text(await job))
+        return as_text(await job)
     except (SystemExit, KeyboardInterrupt) as error:
         raise RuntimeError(f"it ended with {type(error).__name__}") from error
 
 
-def _answer(result: Any, loop: asyncio.AbstractEventLoop) -> str:
-    """A function's result as the model reads it; in a thread. A plain function may return an awaitable: an async
-    function in a decorator does."""
+def _answer(result: Any, loop: asyncio.AbstractEventLoop, as_text: AsText) -> str:
+    """A function's result as text; in a thread. A plain function may return an awaitable: an async function in a
+    decorator does."""
     if inspect.isawaitable(result):
-        return asyncio.run_coroutine_threadsafe(_contained(result), loop).result()
-    return shorten(text(result))
+        return asyncio.run_coroutine_threadsafe(_contained(result, as_text), loop).result()
+    return as_text(result)

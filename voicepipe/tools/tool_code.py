@@ -102,6 +102,16 @@ def mismatch(function: Function, parameters: Mapping[str, Any]) -> str:
     return f"{name} needs {' and '.join(needs)}, of which the tool's parameters know nothing" if needs else ""
 
 
+def taken(function: Function, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the arguments that the function takes; all of them if it does not say."""
+    try:
+        its = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return dict(given)
+    takes_all = any(each.kind is each.VAR_KEYWORD for each in its.values())
+    return {name: value for name, value in given.items() if takes_all or name in its}
+
+
 def _from_file(file: Path) -> ModuleType:
     with _reading:
         current, seen = _files.get(file), version(file.parent)

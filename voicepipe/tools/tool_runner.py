@@ -56,9 +56,9 @@ class ToolRunner:
         self._transport = transport
         self._ca = ca
         self._client: httpx.AsyncClient | None = None
-        self._functions = PythonTools()
-        self._begun: dict[asyncio.Task[str], str] = {}
-        """Running tools, and their names for the log."""
+        self.functions = PythonTools()
+        self._begun: dict[asyncio.Task[Any], str] = {}
+        """Running tools and hooks, and their names for the log."""
         self._running = FairShare(MOST)
         """Running tools, by tenant."""
         self._waits = QueueOutcomes()
@@ -89,7 +89,18 @@ class ToolRunner:
 
     def hanging(self) -> int:
         """How many functions run, also those that nobody waits for any more."""
-        return self._functions.left()
+        return self.functions.left()
+
+    @property
+    def client(self) -> httpx.AsyncClient | None:
+        """The HTTP client for code of agents' owners, without a time limit of its own; None: the PoP is being shut
+        down."""
+        return self._client
+
+    def outlives_call(self, task: "asyncio.Task[Any]", name: str) -> None:
+        """Have a shutdown wait for this task as for a running tool. `name`: for the log."""
+        self._begun[task] = name
+        task.add_done_callback(self._begun.pop)
 
     def _connect(self) -> httpx.AsyncClient:
         # In a thread: reading the certificate store takes 20-50 ms. Redirects could lead to hosts nobody configured.
@@ -139,7 +150,7 @@ class ToolRunner:
         at_once = len(call.arguments) <= AT_ONCE_CHARS and not has_patterns(tool.parameters)
         arguments = _checked(tool, call) if at_once else await _checker.submit(_checked, tool, call)
         if tool.webhook is None:
-            return await self._functions.call(tool, arguments, about, tenant)
+            return await self.functions.call(tool, arguments, about, tenant)
         body = _encoded({"name": call.name, "arguments": arguments, "call_id": call.call_id, "call": about})
         way = _RequestProgress()
         try:

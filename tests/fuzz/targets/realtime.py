@@ -13,7 +13,7 @@ from tests.support import virtual_time
 from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.agent import Agent, CallSettings, Tool
 from voicepipe.call.call import Call
-from voicepipe.call_api import CallControl, Observer
+from voicepipe.call_api import CallControl, HookRun, Observer
 from voicepipe.config import Config, LimitsConfig
 from voicepipe.engines.base import Delta, Engines, ToolCall
 from voicepipe.ingress.hosted_call import HostedCall
@@ -123,6 +123,10 @@ class _Seat:
     """A place for one call with scripted engines, on the loop's own clock."""
 
     owner = "local"
+    call_id = "rtc_fuzz"
+
+    def hook_has_run(self, run: HookRun) -> None:
+        """It keeps no records."""
 
     def ended(self, reason: str) -> None:
         """The call is over."""
@@ -130,7 +134,7 @@ class _Seat:
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         engines = Engines(ScriptedVad(), ScriptedAsr(("hi", "look")), ScriptedLlm(REPLIES, 20, 5), ScriptedTts())
         clock = asyncio.get_running_loop().time
-        return Call("rtc_fuzz", line, settings, engines, Config(), _tool, observer, clock)
+        return Call(self.call_id, line, settings, engines, Config(), _tool, observer, clock)
 
 
 def _tool(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":

@@ -15,7 +15,7 @@ from tests.ingress.telephony.telnyx_provider import Api, telnyx
 from tests.ingress.telephony.test_twilio import opened
 from tests.ingress.telephony.twilio_provider import verbs
 from tests.support.waiting import until
-from voicepipe.agent import Agent, Hooks, Origin
+from voicepipe.agent import Agent, AgentHooks, Origin
 from voicepipe.base.errors import Declined, PopFull
 from voicepipe.call_api import HookAnswer
 from voicepipe.ingress.telephony import hooked_calls, stream
@@ -33,7 +33,7 @@ def token(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def hooked(pop: FakePop, hook: Callable[[], Awaitable[HookAnswer]]) -> FakePop:
     """The front desk has this hook."""
-    pop.known["front-desk"] = msgspec.structs.replace(pop.known["front-desk"], hooks=Hooks(before_call=HOOK))
+    pop.known["front-desk"] = msgspec.structs.replace(pop.known["front-desk"], hooks=AgentHooks(before_call=HOOK))
     pop.hook = hook
     return pop
 

@@ -1,0 +1,121 @@
+"""Before a call is answered: what the agent's hook is asked, what its answer means, and what holds without one."""
+
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
+
+from voicepipe.agent import Agent, Origin
+from voicepipe.base.errors import Declined, VoicepipeError
+from voicepipe.base.foreign_json import decode
+from voicepipe.call_api import NO_ANSWER, CallSlot, DoorKind, HookAnswer, HookOutcome, HookRun
+from voicepipe.pop.hooks import Hook, HookCaller, HookFailed
+
+log = logging.getLogger(__name__)
+
+KEY = "before_call"
+ANSWERED: HookOutcome = "answered"
+LONGEST_REASON = 200
+VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+VariableValue = Annotated[str, Meta(max_length=2000)] | int | float | None
+
+
+class AnswerUnusable(VoicepipeError):
+    """A hook's answer is not what it may say. The text says what is wrong, and what is allowed."""
+
+
+class WrittenAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The answer of `hooks.before_call` as it is written in JSON. Null is the same as left out."""
+
+    variables: Annotated[dict[str, VariableValue], Meta(max_length=100)] | None = None
+    greeting: Annotated[str, Meta(max_length=2000)] | None = None
+    agent: str | None = None
+    instructions: Annotated[str, Meta(max_length=20_000)] | None = None
+    refuse: Annotated[str, Meta(max_length=2000)] | None = None
+
+
+ALLOWED = ", ".join(WrittenAnswer.__struct_fields__)
+
+
+def question(call_id: str, agent: str, origin: Origin, door: DoorKind, pop: str, tenant: str) -> dict[str, Any]:
+    """What the hook is told of a call. `call` is as tools get it."""
+    call = {"id": call_id, "caller": origin.caller, "called": origin.called, "headers": origin.headers}
+    return {"call": call, "agent": agent, "door": door, "pop": pop, "tenant": tenant}
+
+
+def read_answer(text: str, agent: Agent, knows: Callable[[str], bool]) -> HookAnswer:
+    """The answer of this agent's hook. `knows`: whether the PoP has an agent of this name. Raises Declined: it refuses
+    the call; AnswerUnusable."""
+    if text.strip() in ("", "null"):
+        return NO_ANSWER
+    written = _written(text)
+    if written.refuse:
+        raise Declined(" ".join(written.refuse.split())[:LONGEST_REASON] or "The agent takes no such call.")
+    other = "" if written.agent == agent.name else written.agent or ""
+    if other and other not in agent.hooks.agents:
+        raise AnswerUnusable(f"agent: hooks.agents of {agent.name} does not name {other[:64]!r}: add it there")
+    if other and not knows(other):
+        raise AnswerUnusable(f"agent: there is no agent {other[:64]!r} at this PoP")
+    for name in written.variables or {}:
+        if not VARIABLE_NAME.fullmatch(name):
+            raise AnswerUnusable(f"variables: {name[:64]!r} is no name: give up to 64 letters, digits and _")
+    variables = {name: str(value) for name, value in (written.variables or {}).items() if value is not None}
+    return HookAnswer(
+        agent=other, greeting=written.greeting, instructions=written.instructions or "", variables=variables
+    )
+
+
+def _written(text: str) -> WrittenAnswer:
+    try:
+        said = decode(text)
+    except msgspec.DecodeError as error:
+        raise AnswerUnusable(f"it is no JSON ({error}): answer with an object with any of {ALLOWED}") from None
+    if not isinstance(said, Mapping):
+        raise AnswerUnusable(f"it is no JSON object: answer with one with any of {ALLOWED}")
+    if unknown := [key for key in said if key not in WrittenAnswer.__struct_fields__]:
+        raise AnswerUnusable(f"it has an unknown key {str(unknown[0])[:64]!r}; allowed: {ALLOWED}")
+    try:
+        return msgspec.convert(said, WrittenAnswer)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at ")
+        where = where.replace("`", "").removeprefix("$.") or "it"
+        raise AnswerUnusable(f"{where}: {what[:1].lower()}{what[1:]}") from None
+
+
+def applied(agent: Agent, said: HookAnswer) -> Agent:
+    """The agent that answers with what its hook, or another agent's, has said."""
+    if said.greeting is not None and said.greeting != agent.greeting:
+        agent = replace(agent, greeting=said.greeting)
+    if said.instructions:
+        agent = replace(agent, instructions=f"{agent.instructions}\n\n{said.instructions}".strip())
+    return agent
+
+
+class BeforeCall:
+    """Asks the `hooks.before_call` of a PoP's agents. `pop`: its id; `knows` as in `read_answer`."""
+
+    def __init__(self, hooks: HookCaller, pop: str, knows: Callable[[str], bool]) -> None:
+        self._hooks, self._pop, self._knows = hooks, pop, knows
+
+    async def ask(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
+        """As `PopApi.ask_hook`, of an agent that has one. Raises Declined."""
+        began, said, outcome, why = time.monotonic(), NO_ANSWER, ANSWERED, ""
+        hook = Hook.of(agent.hooks, KEY, agent.hooks.before_call_ms)
+        told = question(slot.call_id, agent.name, origin, door, self._pop, slot.owner)
+        try:
+            said = read_answer(await self._hooks.ask(hook, told, slot.call_id, slot.owner), agent, self._knows)
+        except HookFailed as error:
+            outcome, why = error.outcome, str(error)
+        except AnswerUnusable as error:
+            outcome, why = "invalid", f"its answer is not used: {error}"
+        if why:
+            text = "%s: hooks.before_call of %s: %s. The agent answers as its file says."
+            log.warning(text, slot.call_id, agent.name, why)
+        took_ms = (time.monotonic() - began) * 1000
+        slot.hook_has_run(HookRun(agent=agent.name, outcome=outcome, ms=round(took_ms, 1), why=why))
+        return said
