@@ -118,9 +118,9 @@ class AgentHooks(Hooks, frozen=True, forbid_unknown_fields=True):
         return {key: target for key, target in hooks.items() if target}
 
     @property
-    def asked_first(self) -> bool:
-        """Whether somebody is asked before a phone call is answered."""
-        return bool(self.before_call or self.incoming_call)
+    def asked_ms(self) -> int:
+        """For so long whoever is asked before a phone call is answered may take; 0: nobody is asked."""
+        return self.before_call_ms if self.before_call else self.incoming_call_ms if self.incoming_call else 0
 
     def __post_init__(self) -> None:
         check_pairs(self)
@@ -145,7 +145,7 @@ class AgentHooks(Hooks, frozen=True, forbid_unknown_fields=True):
                 "incoming_call: goes to a URL, signed: give one such as https://example.com/incoming, and secret_env "
                 "(or secret_file)"
             )
-        if self.agents and not self.asked_first:
+        if self.agents and not self.asked_ms:
             raise ValueError("agents: before_call says which of them answers; set it, or leave agents out")
 
 

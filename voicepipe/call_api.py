@@ -221,7 +221,7 @@ class CallSlot(Protocol):
         """Note why the call is over, as its door says: as `CallEnded.reason`, or the door's own ("max_length", ...)."""
 
 
-class RingingCall(NamedTuple):
+class IncomingCall(NamedTuple):
     """A phone call that rings until a program accepts or rejects it."""
 
     id: str
@@ -236,13 +236,13 @@ class RingingCall(NamedTuple):
 class IncomingCallsApi(Protocol):
     """The phone calls that ring until a program accepts or rejects them. Implemented by `IncomingCalls`."""
 
-    def find(self, call_id: str, tenant: Tenant) -> RingingCall:
+    def find(self, call_id: str, tenant: Tenant) -> IncomingCall:
         """The call of this id, if it is this tenant's. Raises UnknownCall: none of this id rings any more."""
 
-    def accept(self, call: RingingCall, said: HookAnswer) -> None:
+    def accept(self, call: IncomingCall, said: HookAnswer) -> None:
         """The call is to be answered so. Raises UnknownCall."""
 
-    def reject(self, call: RingingCall, sip_code: int) -> None:
+    def reject(self, call: IncomingCall, sip_code: int) -> None:
         """The call is to be refused; callers by SIP get this code. Raises UnknownCall."""
 
 

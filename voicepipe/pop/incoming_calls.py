@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from voicepipe.agent import Agent, CallSettings, Origin
 from voicepipe.base.errors import Declined, UnknownCall
-from voicepipe.call_api import NO_ANSWER, CallSlot, HookAnswer, HookOutcome, HookRun, RingingCall, Tenant
+from voicepipe.call_api import NO_ANSWER, CallSlot, HookAnswer, HookOutcome, HookRun, IncomingCall, Tenant
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.realtime.rights import effective_session
 from voicepipe.ingress.wire_errors import WireError
@@ -45,7 +45,7 @@ class IncomingCalls:
         """As `PopApi.ask_hook`, of an agent that has an `incoming_call`. Raises Declined."""
         hook = Hook.of(agent.hooks, KEY, agent.hooks.incoming_call_ms)
         began, said, outcome, why = time.monotonic(), NO_ANSWER, ANSWERED, ""
-        ringing = _Ringing(RingingCall(slot.call_id, slot.owner, agent, origin))
+        ringing = _Ringing(IncomingCall(slot.call_id, slot.owner, agent, origin))
         self._ringing[slot.call_id] = ringing
         event_id, event = _event(slot.call_id, origin, self._here)
         posting = self._hooks.begin_post(hook, event, event_id, slot.call_id, slot.owner)
@@ -72,19 +72,19 @@ class IncomingCalls:
 
     # --- IncomingCallsApi
 
-    def find(self, call_id: str, tenant: Tenant) -> RingingCall:
+    def find(self, call_id: str, tenant: Tenant) -> IncomingCall:
         found = self._ringing.get(call_id)
         if found is None or found.decision.done() or found.call.owner != tenant.name:
             raise UnknownCall(f"No call with the id {call_id[:200]!r} waits to be accepted or rejected.")
         return found.call
 
-    def accept(self, call: RingingCall, said: HookAnswer) -> None:
+    def accept(self, call: IncomingCall, said: HookAnswer) -> None:
         self._decided(call).set_result(said)
 
-    def reject(self, call: RingingCall, sip_code: int) -> None:
+    def reject(self, call: IncomingCall, sip_code: int) -> None:
         self._decided(call).set_exception(Declined("Its program has rejected the call.", sip_code))
 
-    def _decided(self, call: RingingCall) -> asyncio.Future[HookAnswer]:
+    def _decided(self, call: IncomingCall) -> asyncio.Future[HookAnswer]:
         return self._ringing[self.find(call.id, Tenant(call.owner)).id].decision
 
 
@@ -94,7 +94,7 @@ ANSWERED: HookOutcome = "answered"
 class _Ringing:
     """A call that rings, and what becomes of it."""
 
-    def __init__(self, call: RingingCall) -> None:
+    def __init__(self, call: IncomingCall) -> None:
         self.call = call
         self.decision: asyncio.Future[HookAnswer] = asyncio.get_running_loop().create_future()
 

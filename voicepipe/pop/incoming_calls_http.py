@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.base.errors import ConfigError, Unauthorized, UnknownCall
-from voicepipe.call_api import HookAnswer, PopApi, RingingCall
+from voicepipe.call_api import HookAnswer, IncomingCall, PopApi
 from voicepipe.ingress.access import AccessControl, body, decoded
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.calls import Calls
@@ -51,7 +51,7 @@ class IncomingCallsHttp:
         ]
 
     def _where_it_rings(
-        self, endpoint: Callable[[Request, Caller, RingingCall], Awaitable[Response]]
+        self, endpoint: Callable[[Request, Caller, IncomingCall], Awaitable[Response]]
     ) -> Callable[[Request], Awaitable[Response]]:
         """An endpoint about a call that rings, perhaps at the process before this one. Raises UnknownCall."""
 
@@ -69,7 +69,7 @@ class IncomingCallsHttp:
 
         return answered
 
-    async def accept(self, request: Request, who: Caller, call: RingingCall) -> Response:
+    async def accept(self, request: Request, who: Caller, call: IncomingCall) -> Response:
         """POST a session: 200 once the call has begun, so that it can be followed by its id; 404 if its caller has gone
         meanwhile."""
         sent = await self._access.carry_out(who, body(request, self._pop.config.limits.event_bytes))
@@ -83,7 +83,7 @@ class IncomingCallsHttp:
                 return Response()
         raise UnknownCall(f"The call {call.id!r} was accepted, but its caller has gone.")
 
-    async def _accept(self, who: Caller, call: RingingCall, sent: bytes) -> None:
+    async def _accept(self, who: Caller, call: IncomingCall, sent: bytes) -> None:
         """Raises WireError; UnknownCall: it does not ring any more."""
         said = HookAnswer(agent=self._agent(call, decoded(sent, _Accept).model), session=sent)
         settings = self._pop.settings(call.agent, call.origin, msgspec.structs.replace(said, session=b""))
@@ -91,7 +91,7 @@ class IncomingCallsHttp:
         check_session(session, self._pop.config.limits)
         self._pop.incoming.accept(call, said)
 
-    def _agent(self, call: RingingCall, model: str) -> str:
+    def _agent(self, call: IncomingCall, model: str) -> str:
         """The other agent that a session names; empty: none, or a model of OpenAI's. Raises WireError."""
         try:
             name = self._pop.agent(model).name if model else ""
@@ -105,7 +105,7 @@ class IncomingCallsHttp:
             )
         return "" if name == call.agent.name else name
 
-    async def reject(self, request: Request, who: Caller, call: RingingCall) -> Response:
+    async def reject(self, request: Request, who: Caller, call: IncomingCall) -> Response:
         """POST {"status_code": 486}, which is the SIP code that the caller gets; 603 if it is left out."""
         sent = await self._access.carry_out(who, body(request))
         self._pop.incoming.reject(call, decoded(sent or b"{}", _Reject).status_code)

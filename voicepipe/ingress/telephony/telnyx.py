@@ -166,7 +166,7 @@ class Telnyx:
             tenant, agent = self._access.check(call.called or "", asked)
         except Refused as error:
             return await self.api.command(call.call_control_id, "reject", cause=CAUSES[cause(error)])
-        if agent.hooks.asked_first:
+        if agent.hooks.asked_ms:
             return self._ask(call, asked, tenant, agent)
         await self._answer(call, asked)
 
@@ -175,7 +175,7 @@ class Telnyx:
         tenant, agent = self._access.check(call.called or "", asked, placed.tenant)
         query = f"?{urlencode({'agent': asked})}" if asked else ""
         here = f"{self._public}{VOICE}{query}"
-        if agent.hooks.asked_first:  # The directory is not kept waiting: the call is ours now.
+        if agent.hooks.asked_ms:  # The directory is not kept waiting: the call is ours now.
             self._ask(call, asked, tenant, agent, placed, webhook_url=here)
             return Response()
         try:

@@ -125,7 +125,7 @@ class Twilio:
         try:
             tenant, agent = self._access.check(called, asked, forwarded.tenant if forwarded else "")
             said = NO_ANSWER
-            if agent.hooks.asked_first:
+            if agent.hooks.asked_ms:
                 said = await self._ask(call_id, tenant, agent, origin, within_s)
         except Refused as error:
             if forwarded and not isinstance(error, Declined):

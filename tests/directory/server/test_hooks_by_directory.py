@@ -1,0 +1,119 @@
+"""Phone calls that a directory sends to a PoP whose agent has a hook. PoPs run, the providers are played."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.directory.fleets import public_key
+from tests.directory.server.test_provider_webhooks import INCOMING, Site, at, providers, site, streamed
+from tests.ingress.telephony import telnyx_provider
+from tests.ingress.telephony.twilio_provider import verbs
+from tests.support.hook_server import SLOW, HookServer, hook_server
+from tests.support.waiting import until
+from voicepipe.config import Config
+from voicepipe.ingress.telephony import hooked_calls, twilio
+
+pytestmark = pytest.mark.e2e
+TO_CLINIC = {"agent": "clinic", "greeting": "Hello Ann."}
+Fleet = Callable[..., AbstractAsyncContextManager[tuple[Site, HookServer]]]
+
+
+def agents(folder: Path, url: str, *names: str) -> str:
+    """The path of a folder with these agents, and a front desk whose hook may name the clinic."""
+    folder.mkdir()
+    hooks = f'[hooks]\nbefore_call = "{url}"\nbefore_call_ms = 10000\nagents = ["clinic"]\n'
+    (folder / "front-desk.toml").write_text(f'name = "front-desk"\n{hooks}')
+    for name in names:
+        (folder / f"{name}.toml").write_text(f'name = "{name}"\n')
+    return str(folder)
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
+    """Frankfurt and London. `at_fra`: agents of the nearer one, besides the front desk."""
+    monkeypatch.setattr(hooked_calls, "HELD_S", 1.0)
+
+    @asynccontextmanager
+    async def running(*answers: Any, at_fra: tuple[str, ...] = ("clinic",)) -> AsyncIterator[tuple[Site, HookServer]]:
+        async with hook_server(*answers) as hooks:
+            folders = agents(tmp_path / "fra", hooks.url, *at_fra), agents(tmp_path / "lhr", hooks.url, "clinic")
+            two: list[Config] = [
+                msgspec.structs.replace(config, pop=msgspec.structs.replace(config.pop, agents=folder))
+                for config, folder in zip(providers(public_key(tmp_path), monkeypatch), folders, strict=True)
+            ]
+            async with site(two) as here:
+                yield here, hooks
+                await until(lambda: here.calls == [0, 0], 60)
+
+    return running
+
+
+def answering(here: Site) -> set[str]:
+    """The agents that answer calls."""
+    return {call.agent for pop in here.pops for call in pop.dashboard.view(None, 5).calls}
+
+
+async def test_the_hook_of_the_pop_that_takes_the_call_is_asked_and_its_agent_answers(fleet: Fleet) -> None:
+    async with fleet(TO_CLINIC) as (here, hooks):
+        answer = await here.twilio()
+        assert at(answer) == here.pops[0].config.http.port and len(hooks.asked) == 1
+        assert here.calls == [1, 0], "its slot is held"
+        async with streamed(answer):
+            await until(lambda: answering(here) == {"clinic"}, 60)
+        assert len(hooks.asked) == 1
+
+
+async def test_a_pop_that_lacks_an_agent_whom_the_hook_may_name_is_not_chosen(fleet: Fleet) -> None:
+    async with fleet(TO_CLINIC, at_fra=()) as (here, _):
+        answer = await here.twilio()
+        assert at(answer) == here.pops[1].config.http.port
+        async with streamed(answer):
+            await until(lambda: answering(here) == {"clinic"}, 60)
+
+
+async def test_a_call_that_the_hook_refuses_is_refused_and_no_other_pop_is_asked(fleet: Fleet) -> None:
+    async with fleet({"refuse": "not today"}) as (here, hooks):
+        [reject] = verbs(await here.twilio())
+        assert (reject.tag, reject.get("reason")) == ("Reject", "rejected")
+        assert await here.telnyx_says("call.initiated", **INCOMING) == 200
+        await until(lambda: here.telnyx.did("reject"), 60)
+        assert [body["cause"] for body in here.telnyx.did("reject")] == ["CALL_REJECTED"]
+        assert len(hooks.asked) == 2
+
+
+async def test_a_hook_that_takes_longer_than_a_directory_waits_delays_no_call(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(twilio, "FORWARDED_S", 0.3)
+    async with fleet(SLOW) as (here, hooks):
+        answer = await here.twilio()
+        assert at(answer) == here.pops[0].config.http.port and len(hooks.asked) == 1
+        async with streamed(answer):
+            await until(lambda: answering(here) == {"front-desk"}, 60)
+
+
+async def test_by_telnyx_the_directory_waits_for_no_hook(fleet: Fleet) -> None:
+    async with fleet(SLOW) as (here, hooks):
+        assert await here.telnyx_says("call.initiated", **INCOMING) == 200
+        await until(lambda: hooks.asked, 60)
+        assert not here.telnyx.commands and here.calls == [1, 0]
+        there = here.pops[0].config.fleet.url.removeprefix("http://")
+        assert await telnyx_provider.post(there, "call.hangup") == 200
+        await until(lambda: here.calls == [0, 0], 60)
+        assert not here.telnyx.commands
+
+
+async def test_by_telnyx_the_agent_answers_that_the_hook_names(fleet: Fleet) -> None:
+    async with fleet(TO_CLINIC) as (here, _):
+        assert await here.telnyx_says("call.initiated", **INCOMING) == 200
+        await until(lambda: here.telnyx.did("answer"), 60)
+        [answer] = here.telnyx.did("answer")
+        there = here.pops[0].config.fleet.url.removeprefix("http://")
+        state = answer["client_state"]
+        assert await telnyx_provider.post(there, "call.answered", client_state=state, to="+4930123") == 200
+        async with telnyx_provider.streaming(there, here.telnyx):
+            await until(lambda: answering(here) == {"clinic"}, 60)
