@@ -21,10 +21,22 @@ class HookServer:
         self.heads: list[str] = []
         self.bodies: list[bytes] = []
         self.url = ""
+        self._server: asyncio.Server | None = None
         self.left = 0
         """Clients who went away while they waited."""
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        host, port = self._server.sockets[0].getsockname()
+        self.url = f"http://{host}:{port}/hook"
+
+    async def stop(self) -> None:
+        """Nobody can connect any more."""
+        if self._server:
+            self._server.close()
+            self._server = None
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
@@ -57,11 +69,8 @@ def _written(answer: Any) -> bytes:
 async def hook_server(*answers: Any) -> AsyncIterator[HookServer]:
     """Yields the server, at `url` on loopback."""
     hooks = HookServer(*answers)
-    server = await asyncio.start_server(hooks.serve, "127.0.0.1", 0)
-    host, port = server.sockets[0].getsockname()
-    hooks.url = f"http://{host}:{port}/hook"
+    await hooks.start()
     try:
         yield hooks
     finally:
-        server.close()
-        server.close_clients() if hasattr(server, "close_clients") else None
+        await hooks.stop()

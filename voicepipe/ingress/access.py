@@ -1,5 +1,6 @@
 """Access to all HTTP endpoints: whose key it is, which agent is meant, and the answers to those who are refused."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
@@ -11,6 +12,7 @@ import msgspec
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket
 
 from voicepipe.agent import Agent
 from voicepipe.base.cpu_metering import Metered, Payer
@@ -37,6 +39,7 @@ from voicepipe.base.errors import (
     UpgradeFailed,
 )
 from voicepipe.base.foreign_json import decode
+from voicepipe.base.tasks import ended
 from voicepipe.call_api import Alternate, DoorKind, Grant, KeyHolders, PopApi, Refusal, Tenant, Tokens
 from voicepipe.config import LimitsConfig
 from voicepipe.ingress.api_keys import Caller, SecretRequest, ShortLived, caller, key_of, offered
@@ -323,6 +326,25 @@ class AccessControl:
             asked.close()
             raise
         return await Metered(asked, Payer(lambda took: self._work.took(who, took, time.monotonic()), time.thread_time))
+
+
+async def unless_gone(connection: Request | WebSocket, asked: Coroutine[Any, Any, T]) -> T:
+    """The result of `asked`, for a client whose whole request was read, or whose WebSocket is not accepted yet. Raises
+    Gone: the client has closed the connection before; `asked` is cancelled."""
+    work, left = asyncio.create_task(asked), asyncio.create_task(_gone(connection))
+    try:
+        await asyncio.wait({work, left}, return_when=asyncio.FIRST_COMPLETED)
+        if work.done():
+            return work.result()
+        raise Gone("The connection was closed before the call could be answered.")
+    finally:
+        await ended(left)
+        await ended(work)
+
+
+async def _gone(connection: Request | WebSocket) -> None:
+    while not (await connection.receive())["type"].endswith(".disconnect"):
+        pass
 
 
 async def body(request: Request, most: int = BODY_BYTES) -> bytes:

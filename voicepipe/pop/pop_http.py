@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from voicepipe.agent import Agent
+from voicepipe.agent import NOWHERE, Agent
 from voicepipe.base import open_files
 from voicepipe.base.errors import Refused, Unauthorized
 from voicepipe.base.tasks import supervised
@@ -26,6 +26,7 @@ from voicepipe.ingress import server
 from voicepipe.ingress.access import (
     AccessControl,
     Attempt,
+    Gone,
     agent_of,
     attempt,
     body,
@@ -34,6 +35,7 @@ from voicepipe.ingress.access import (
     mistake,
     nowhere,
     uncached,
+    unless_gone,
 )
 from voicepipe.ingress.api_keys import Caller, ClientSecrets, HandedSecret, SecretRequest
 from voicepipe.ingress.asgi_scope import peer_of
@@ -94,6 +96,8 @@ class Realtime:
                     asked.by(who.tenant)
                     begun = self._begun(who, socket, resources, asked)
                     clients = await self._access.carry_out(who, begun)
+            except Gone:
+                return
             except Refused as error:
                 return await socket.send_denial_response(self._access.refuse(socket, error))
             except WireError as error:  # A key's session asks for what its agent has locked since.
@@ -108,9 +112,13 @@ class Realtime:
         who = await self._access.with_session(who)
         agent = find_agent(self._pop, who.tenant, who.agent or socket.query_params.get("model"))
         asked.by(who.tenant, agent)
-        begins = self._pop.settings(agent)
-        session, settings = effective_session(begins, who, int(time.time() + limits.call_ms / 1000))
+        until = int(time.time() + limits.call_ms / 1000)
+        session, settings = effective_session(self._pop.settings(agent), who, until)
         slot = resources.enter_context(self._pop.admit(who.tenant, agent))
+        if agent.hooks.before_call:
+            said = await unless_gone(socket, self._pop.ask_hook(slot, agent, NOWHERE, "websocket"))
+            session, settings = effective_session(self._pop.settings(agent, NOWHERE, said), who, until)
+            agent = settings.agent
         self._access.begins(who, "websocket")
         sound = session.audio
         line = WebSocketLine(sound.input.format, sound.output.format, peer=peer_of(socket), network=who.network)

@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import Callable
 
-from voicepipe.base.errors import Reason, Refused, TenantFull
+from voicepipe.base.errors import Declined, Reason, Refused, TenantFull
 from voicepipe.ingress.access import UnknownModel, retry_after
 from voicepipe.ingress.phone import NoRoute
 from voicepipe.ingress.refusal_log import RefusalLog
@@ -139,6 +139,8 @@ def refusal(error: Exception) -> SipRefusal | None:
             return SipRefusal(404, "Not Found", str(error), reason=error.reason)
         case TenantFull():  # Another PoP would not take it either.
             return SipRefusal(486, "Busy Here", str(error), reason=error.reason)
+        case Declined():
+            return SipRefusal(603, "Decline", str(error), reason=error.reason)
         case Refused():
             again = (("Retry-After", retry_after(error)),)
             return SipRefusal(503, "Service Unavailable", str(error), again, error.reason)

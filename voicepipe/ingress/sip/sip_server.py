@@ -6,12 +6,12 @@ import math
 import socket
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import NamedTuple
 
-from voicepipe.agent import Agent, Origin
+from voicepipe.agent import Agent, CallSettings, Origin
 from voicepipe.base.caller_number import last_three
 from voicepipe.base.errors import PopFull, Reason, TenantFull
 from voicepipe.base.round_robin import owned_by
@@ -29,6 +29,7 @@ from voicepipe.ingress.sip.addresses import Address, placement_of
 from voicepipe.ingress.sip.datagram_check import DatagramCheck
 from voicepipe.ingress.sip.dialog import LEAST_S, Dialog, DialogId, TooShort, negotiated, new_call
 from voicepipe.ingress.sip.header_text import SipError
+from voicepipe.ingress.sip.ringing_call import OpenedInvite, RingingCall
 from voicepipe.ingress.sip.sip_access import Challenge, SipAccess, SipRefusal, SipSender
 from voicepipe.ingress.sip.sip_call import CAPABILITIES, SipCall
 from voicepipe.ingress.sip.sip_endpoint import SipEndpoint, check_required, of_no_call, refusal
@@ -77,7 +78,7 @@ class SipServer:
         self._most = _most_calls(sip)
         """Calls at a time."""
         self._ring_s = sip.ring_ms / 1000
-        self._unacknowledged = UnacknowledgedCalls[SipCall](
+        self._unacknowledged = UnacknowledgedCalls[SipCall | RingingCall](
             max(LEAST_UNACKNOWLEDGED, pop.config.pop.slots // 2), self._ring_s
         )
         self._ringing: dict[asyncio.Task[None], _Invited] = {}
@@ -195,18 +196,24 @@ class SipServer:
         with ExitStack() as resources:
             self._invited.add(known)
             resources.callback(self._invited.discard, known)
+            if wanted.agent.hooks.before_call:
+                return self._ring_and_ask(wanted, resources)
             call, sdp = self._prepared(wanted, resources)
             if not self._ring_s:
                 return self._accept(wanted, call, sdp, resources)
             call.ring(invite)
             call.on_turned_away = partial(asked.refused, "full", 503)
             kept = resources.pop_all()
-            task = asyncio.get_running_loop().create_task(self._ring(wanted, call, sdp, kept))
-            # Not in the task: one that is cancelled before its first step runs nothing at all.
-            task.add_done_callback(lambda _: kept.close())
-            self._ringing[task] = wanted
-            task.add_done_callback(self._ringing.pop)
-            invite.on_cancel = task.cancel
+            self._rings(wanted, self._ring(wanted, call, sdp, kept), kept)
+
+    def _rings(self, wanted: _Invited, answering: Coroutine[None, None, None], kept: ExitStack) -> None:
+        """Have a task answer the call later, unless its caller gives up. `kept` is closed after it."""
+        task = asyncio.get_running_loop().create_task(answering)
+        # Not in the task: one that is cancelled before its first step runs nothing at all.
+        task.add_done_callback(lambda _: kept.close())
+        self._ringing[task] = wanted
+        task.add_done_callback(self._ringing.pop)
+        wanted.invite.on_cancel = task.cancel
 
     def _wanted(self, invite: IncomingRequest, who: SipSender, asked: Attempt) -> _Invited:
         uri, tokens = invite.uri, self._pop.tokens
@@ -223,10 +230,16 @@ class SipServer:
     def _prepared(self, wanted: _Invited, resources: ExitStack) -> tuple[SipCall, str]:
         """The call for an INVITE, and our SDP for it. Raises Refused, SipRefusal, SdpError, SipError,
         UnsupportedBody."""
-        config, invite, resources = self._pop.config, wanted.invite, resources.enter_context(ExitStack())
+        resources = resources.enter_context(ExitStack())
+        opened = self._opened(wanted, resources)
+        settings = self._pop.settings(wanted.agent, wanted.origin)
+        return self._made(wanted, opened, settings, resources, time.monotonic()), opened.sdp
+
+    def _opened(self, wanted: _Invited, resources: ExitStack) -> OpenedInvite:
+        """What the call for an INVITE needs. Raises as `_prepared`."""
+        config, invite = self._pop.config, wanted.invite
         dialog, offer = Dialog(invite, self._stack), invite.sdp
         said = None if offer is None else read_sdp(offer, config.sip)
-        settings = self._pop.settings(wanted.agent, wanted.origin)
         slot = self._take_slot(wanted, resources)
         host, signalled = self._stack.address[0], invite.source[0]
         # What the SDP of a phone behind a NAT names means nothing here: its sound comes the way of its signalling.
@@ -234,13 +247,58 @@ class SipServer:
         local = self._stack.local_for_sound(signalled, named) if dialog.is_proxied else dialog.local
         media, sdp = SipMedia.opened(config.sip, local, host, signalled, said)
         resources.callback(media.close)
-        call = SipCall(dialog, media, slot, settings, config, resources)
+        return OpenedInvite(dialog, media, slot, sdp)
+
+    def _made(
+        self, wanted: _Invited, opened: OpenedInvite, settings: CallSettings, resources: ExitStack, since: float
+    ) -> SipCall:
+        """The call, whose INVITE came at the monotonic second `since`."""
+        dialog, media, slot, _ = opened
+        call = SipCall(dialog, media, slot, settings, self._pop.config, resources)
         resources.callback(call.close)
         resources.callback(self._dialogs.pop, dialog.id, None)
-        self._unacknowledged.add(call, wanted.who, time.monotonic())
+        self._unacknowledged.add(call, wanted.who, since)
         resources.callback(self._unacknowledged.end, call)
         call.on_acknowledged = self._acknowledged
-        return call, sdp
+        return call
+
+    # --- calls of agents with a hook
+
+    def _ring_and_ask(self, wanted: _Invited, resources: ExitStack) -> None:
+        """Have the caller's telephone ring, and ask the agent's hook meanwhile. Raises as `_prepared`."""
+        inner = resources.enter_context(ExitStack())
+        opened = self._opened(wanted, inner)
+        rings = RingingCall(wanted.invite, opened, inner, partial(wanted.attempt.refused, "full", 503))
+        # Not overdue before the hook is.
+        self._unacknowledged.add(rings, wanted.who, time.monotonic() + wanted.agent.hooks.before_call_ms / 1000)
+        inner.callback(self._unacknowledged.end, rings)
+        rings.ring()
+        kept = resources.pop_all()
+        self._rings(wanted, self._ask_and_answer(wanted, rings, kept), kept)
+
+    async def _ask_and_answer(self, wanted: _Invited, rings: RingingCall, resources: ExitStack) -> None:
+        """Answer the call as the hook says, after the ringing time at the earliest. Cancelled if the caller gives
+        up."""
+        loop = asyncio.get_running_loop()
+        earliest = loop.time() + self._ring_s
+        try:
+            said = await self._pop.ask_hook(rings.slot, wanted.agent, wanted.origin, "sip")
+            await asyncio.sleep(max(0.0, earliest - loop.time()))
+            settings = self._pop.settings(wanted.agent, wanted.origin, said)
+            self._unacknowledged.end(rings)
+            # As if it had come now: its ACK may take as long as any other's.
+            call = self._made(wanted, rings.opened, settings, rings.resources, time.monotonic() - self._ring_s)
+            self._accept(wanted, call, rings.opened.sdp, resources)
+        except Exception as error:
+            self._refuse_later(wanted, error)
+
+    def _refuse_later(self, wanted: _Invited, error: Exception) -> None:
+        """As `_refuse`, for a call that has rung: nobody else answers it where `error` is a fault of ours."""
+        try:
+            self._refuse(wanted.invite, error, wanted.attempt)
+        except Exception:
+            logger.exception("an INVITE from %s failed", wanted.invite.source[0])
+            wanted.invite.respond(500, "Server Internal Error")
 
     def _acknowledged(self, call: SipCall) -> None:
         self._unacknowledged.acknowledged(call, time.monotonic())
@@ -265,10 +323,10 @@ class SipServer:
             self._unacknowledged.gave_way(late, now)
             late.give_way()
             text = "%s: not acknowledged yet, and a call of %s takes its place"
-            self._endpoint.log(wanted.invite.source[0], text, late.hosted.id, who)
+            self._endpoint.log(wanted.invite.source[0], text, late.slot.call_id, who)
         return slot
 
-    def _admit(self, wanted: _Invited, late: SipCall | None) -> AbstractContextManager[CallSlot]:
+    def _admit(self, wanted: _Invited, late: SipCall | RingingCall | None) -> AbstractContextManager[CallSlot]:
         return self._pop.admit(wanted.tenant, wanted.agent, late.slot if late else None)
 
     def _busy(self, who: SipSender) -> SipRefusal | None:
@@ -283,7 +341,7 @@ class SipServer:
         try:
             self._accept(wanted, call, sdp, resources)
         except Exception as error:
-            self._refuse(wanted.invite, error, wanted.attempt)
+            self._refuse_later(wanted, error)
 
     def _accept(self, wanted: _Invited, call: SipCall, sdp: str, resources: ExitStack) -> None:
         call_id = self._calls.adopt(call, Caller(wanted.tenant), resources)

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from voicepipe.agent import NOWHERE, CallSettings
 from voicepipe.audio import opus
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.round_robin import owned_by
@@ -22,13 +23,14 @@ from voicepipe.config import Config
 from voicepipe.config.credentials import secret_of
 from voicepipe.config.pop_config import WebRtcConfig
 from voicepipe.config.rereads import Use
-from voicepipe.ingress.access import AccessControl, Attempt, attempt, body, find_agent
+from voicepipe.ingress.access import AccessControl, Attempt, attempt, body, find_agent, unless_gone
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS
 from voicepipe.ingress.loopback_only import is_loopback
 from voicepipe.ingress.realtime.bounds import check_session
 from voicepipe.ingress.realtime.rights import Rights, effective_session, permitted
+from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.trace_context import in_trace
 from voicepipe.ingress.webrtc import offer
 from voicepipe.ingress.webrtc.peer import WebRtcCall
@@ -118,19 +120,15 @@ class WebRtcHttp:
         named = model if isinstance(model, str) else request.query_params.get("model")
         agent = find_agent(self._pop, who.tenant, who.agent or named)
         asked.by(who.tenant, agent)
-        try:
-            until = int(time.time() + self._pop.config.limits.call_ms / 1000)
-            session, settings = effective_session(self._pop.settings(agent), who, until)
-        except WireError as error:  # A key's session asks for what its agent has locked since.
-            self._access.log_refusal(request, 400, error)
-            raise
-        rights = Rights.of(who, agent)
-        session = permitted(rights, session, patch, agent)
-        check_session(session, self._pop.config.limits)
+        begins = self._begins(self._pop.settings(agent), who, request, patch)
         with ExitStack() as resources, ExitStack() as waits:
             waits.enter_context(self._waiting.slot(who))
             slot = resources.enter_context(self._pop.admit(who.tenant, agent))
+            if agent.hooks.before_call:
+                said = await unless_gone(request, self._pop.ask_hook(slot, agent, NOWHERE, "webrtc"))
+                begins = self._begins(self._pop.settings(agent, NOWHERE, said), who, request, patch)
             self._access.begins(who, "webrtc")
+            session, settings, rights = begins
             settings = in_trace(session.settings(settings), request)
             described, config = sdp.read(sent_sdp), self._pop.config
             call = WebRtcCall(described, self._network, slot, session, settings, config, rights, who.network)
@@ -142,6 +140,22 @@ class WebRtcHttp:
             except BaseException:
                 await call.close()
                 raise
+
+    def _begins(
+        self, settings: CallSettings, who: Caller, request: Request, patch: dict[str, Any]
+    ) -> tuple[Session, CallSettings, Rights]:
+        """The session with which the call begins, the settings that it changes, and its client's rights. Raises
+        WireError."""
+        try:
+            until = int(time.time() + self._pop.config.limits.call_ms / 1000)
+            session, settings = effective_session(settings, who, until)
+        except WireError as error:  # A key's session asks for what its agent has locked since.
+            self._access.log_refusal(request, 400, error)
+            raise
+        rights = Rights.of(who, settings.agent)
+        session = permitted(rights, session, patch, settings.agent)
+        check_session(session, self._pop.config.limits)
+        return session, settings, rights
 
     async def ice_servers(self, request: Request) -> Response:
         """GET: STUN and TURN servers as a browser's RTCPeerConnection takes them."""
