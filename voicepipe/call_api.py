@@ -164,8 +164,8 @@ the dashboard and admission each are one."""
 
 
 class HookAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an agent's `hooks.before_call` says of a call that is to be answered. Empty: nothing, as where there is no
-    hook."""
+    """What an agent's `hooks.before_call`, or the program of its `hooks.incoming_call`, says of a call that is to be
+    answered. Empty: nothing, as where there is neither."""
 
     agent: str = ""
     """Name of the agent that answers in place of the one that was called."""
@@ -186,7 +186,7 @@ HookOutcome = Literal["answered", "timeout", "error", "invalid"]
 
 
 class HookRun(msgspec.Struct, frozen=True, kw_only=True):
-    """How an agent's `hooks.before_call` has answered about a call, for the call's record."""
+    """How an agent's `hooks.before_call` or `hooks.incoming_call` has answered about a call, for the call's record."""
 
     agent: str
     """The agent that was called, whose hook it is: another one may have answered the call."""
@@ -450,9 +450,10 @@ class PopApi(KeyHolders, Protocol):
         hook."""
 
     async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
-        """Ask the agent's `hooks.before_call` about a call that has this slot. Takes `hooks.before_call_ms` at most,
-        whatever happens: a hook that fails says nothing, and log and record say so. Where the agent has no hook, it
-        returns at once. Raises Declined: the call is to be refused."""
+        """Ask the agent's `hooks.before_call` about a call that has this slot; about a phone call, the program of its
+        `hooks.incoming_call`. Takes `hooks.before_call_ms` (`incoming_call_ms`) at most, whatever happens: a hook that
+        fails says nothing, and log and record say so. Where the agent has neither, it returns at once. Raises Declined:
+        the call is to be refused."""
 
     def lacks(self, agent: Agent) -> str:
         """What keeps the PoP from answering this agent's callers, and what helps; empty: nothing."""

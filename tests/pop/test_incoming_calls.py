@@ -173,7 +173,7 @@ async def test_a_call_is_rejected_with_a_code(at: Any, asked: dict[str, int], co
         assert not here.receiver.errors
 
 
-async def test_a_receiver_that_says_nothing_or_is_down_or_fails_leaves_the_call_to_the_file(at: Any) -> None:
+async def test_a_receiver_that_does_not_decide_in_time_leaves_the_call_to_the_file(at: Any) -> None:
     async with at(nothing, hooks={"incoming_call_ms": 300}) as here:
         assert await here.dial() == 200
 

@@ -39,13 +39,13 @@ class IncomingCalls:
     def __init__(self, hooks: HookCaller, here: str) -> None:
         self._hooks = hooks
         self._here = here
-        self._ringing: dict[str, _Ringing] = {}
+        self._ringing: dict[str, _Undecided] = {}
 
     async def ask(self, slot: CallSlot, agent: Agent, origin: Origin) -> HookAnswer:
         """As `PopApi.ask_hook`, of an agent that has an `incoming_call`. Raises Declined."""
         hook = Hook.of(agent.hooks, KEY, agent.hooks.incoming_call_ms)
         began, said, outcome, why = time.monotonic(), NO_ANSWER, ANSWERED, ""
-        ringing = _Ringing(IncomingCall(slot.call_id, slot.owner, agent, origin))
+        ringing = _Undecided(IncomingCall(slot.call_id, slot.owner, agent, origin))
         self._ringing[slot.call_id] = ringing
         event_id, event = _event(slot.call_id, origin, self._here)
         posting = self._hooks.begin_post(hook, event, event_id, slot.call_id, slot.owner)
@@ -91,8 +91,8 @@ class IncomingCalls:
 ANSWERED: HookOutcome = "answered"
 
 
-class _Ringing:
-    """A call that rings, and what becomes of it."""
+class _Undecided:
+    """A call that rings, and the decision that it waits for."""
 
     def __init__(self, call: IncomingCall) -> None:
         self.call = call

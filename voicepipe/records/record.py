@@ -64,7 +64,8 @@ class CallSummary(KeptCall, frozen=True, kw_only=True):
     trace: str = ""
     """The id of its trace (W3C), 32 hexadecimal digits; empty: it is not traced."""
     hook: HookRun | None = None
-    """How the `hooks.before_call` of the agent that was called has answered; None: it has none."""
+    """How the `hooks.before_call` or `hooks.incoming_call` of the agent that was called has answered; None: it has
+    neither."""
 
 
 class CallRecord(CallSummary, frozen=True, kw_only=True):

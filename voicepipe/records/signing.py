@@ -35,7 +35,7 @@ def key_in(source: SecretSource) -> bytes:
 def lacks(hooks: Hooks) -> str:
     """What keeps us from signing webhooks, with advice; empty: nothing, or there are no receivers."""
     try:
-        if hooks.after_call:
+        if hooks.secret:
             key_in(hooks.secret)
     except ValueError as error:
         return f"{hooks.secret.key_at('hooks.secret')}: {error}"

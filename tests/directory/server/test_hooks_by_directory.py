@@ -1,5 +1,7 @@
 """Phone calls that a directory sends to a PoP whose agent has a hook. PoPs run, the providers are played."""
 
+import asyncio
+from base64 import b64encode
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -7,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from openai import AsyncOpenAI
 
 from tests.directory.fleets import public_key
 from tests.directory.server.test_provider_webhooks import INCOMING, Site, at, providers, site, streamed
@@ -22,11 +25,14 @@ TO_CLINIC = {"agent": "clinic", "greeting": "Hello Ann."}
 Fleet = Callable[..., AbstractAsyncContextManager[tuple[Site, HookServer]]]
 
 
-def agents(folder: Path, url: str, *names: str) -> str:
-    """The path of a folder with these agents, and a front desk whose hook may name the clinic."""
+def agents(folder: Path, url: str, *names: str, incoming: bool = False) -> str:
+    """The path of a folder with these agents, and a front desk whose hook may name the clinic. `incoming`: it is a
+    program that accepts calls."""
     folder.mkdir()
-    hooks = f'[hooks]\nbefore_call = "{url}"\nbefore_call_ms = 10000\nagents = ["clinic"]\n'
-    (folder / "front-desk.toml").write_text(f'name = "front-desk"\n{hooks}')
+    hook = f'before_call = "{url}"\nbefore_call_ms = 10000'
+    if incoming:
+        hook = f'incoming_call = "{url}"\nsecret_env = "INCOMING_SECRET"'
+    (folder / "front-desk.toml").write_text(f'name = "front-desk"\n[hooks]\n{hook}\nagents = ["clinic"]\n')
     for name in names:
         (folder / f"{name}.toml").write_text(f'name = "{name}"\n')
     return str(folder)
@@ -36,11 +42,15 @@ def agents(folder: Path, url: str, *names: str) -> str:
 def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
     """Frankfurt and London. `at_fra`: agents of the nearer one, besides the front desk."""
     monkeypatch.setattr(hooked_calls, "HELD_S", 1.0)
+    monkeypatch.setenv("INCOMING_SECRET", f"whsec_{b64encode(bytes(32)).decode()}")
 
     @asynccontextmanager
-    async def running(*answers: Any, at_fra: tuple[str, ...] = ("clinic",)) -> AsyncIterator[tuple[Site, HookServer]]:
+    async def running(
+        *answers: Any, at_fra: tuple[str, ...] = ("clinic",), incoming: bool = False
+    ) -> AsyncIterator[tuple[Site, HookServer]]:
         async with hook_server(*answers) as hooks:
-            folders = agents(tmp_path / "fra", hooks.url, *at_fra), agents(tmp_path / "lhr", hooks.url, "clinic")
+            fra = agents(tmp_path / "fra", hooks.url, *at_fra, incoming=incoming)
+            folders = fra, agents(tmp_path / "lhr", hooks.url, "clinic", incoming=incoming)
             two: list[Config] = [
                 msgspec.structs.replace(config, pop=msgspec.structs.replace(config.pop, agents=folder))
                 for config, folder in zip(providers(public_key(tmp_path), monkeypatch), folders, strict=True)
@@ -117,3 +127,26 @@ async def test_by_telnyx_the_agent_answers_that_the_hook_names(fleet: Fleet) -> 
         assert await telnyx_provider.post(there, "call.answered", client_state=state, to="+4930123") == 200
         async with telnyx_provider.streaming(there, here.telnyx):
             await until(lambda: answering(here) == {"clinic"}, 60)
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+async def test_a_program_accepts_or_rejects_calls_at_the_directory(fleet: Fleet, accepted: bool) -> None:
+    async with fleet({}, incoming=True) as (here, hooks):
+        sdk = AsyncOpenAI(api_key="none", base_url=f"{here.directory}/v1", max_retries=0)
+        assert await here.telnyx_says("call.initiated", **INCOMING) == 200
+        await until(lambda: hooks.asked, 60)
+        calls, call_id = sdk.realtime.calls, hooks.asked[0]["data"]["call_id"]
+        if not accepted:
+            await calls.reject(call_id)
+            await until(lambda: here.telnyx.did("reject"), 60)
+            return
+        long = "You speak with Ann. " * 2000
+        accepting = asyncio.create_task(calls.accept(call_id, type="realtime", model="clinic", instructions=long))
+        await until(lambda: here.telnyx.did("answer"), 60)
+        [answer] = here.telnyx.did("answer")
+        there = here.pops[0].config.fleet.url.removeprefix("http://")
+        state = answer["client_state"]
+        assert await telnyx_provider.post(there, "call.answered", client_state=state, to="+4930123") == 200
+        async with telnyx_provider.streaming(there, here.telnyx):
+            await accepting
+            assert answering(here) == {"clinic"}
