@@ -2,7 +2,7 @@
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tests.directory.fleets import public_key
 from tests.directory.server.test_provider_webhooks import INCOMING, Site, at, providers, site, streamed
 from tests.ingress.telephony import telnyx_provider
 from tests.ingress.telephony.twilio_provider import verbs
-from tests.support.hook_server import SLOW, HookServer, hook_server
+from tests.support.hook_server import BREAKS, SLOW, HookServer, hook_server
 from tests.support.waiting import until
 from voicepipe.config import Config
 from voicepipe.ingress.telephony import hooked_calls, twilio
@@ -25,11 +25,11 @@ TO_CLINIC = {"agent": "clinic", "greeting": "Hello Ann."}
 Fleet = Callable[..., AbstractAsyncContextManager[tuple[Site, HookServer]]]
 
 
-def agents(folder: Path, url: str, *names: str, incoming: bool = False) -> str:
+def agents(folder: Path, url: str, *names: str, incoming: bool, before_call_ms: int) -> str:
     """The path of a folder with these agents, and a front desk whose hook may name the clinic. `incoming`: it is a
     program that accepts calls."""
     folder.mkdir()
-    hook = f'before_call = "{url}"\nbefore_call_ms = 10000'
+    hook = f'before_call = "{url}"\nbefore_call_ms = {before_call_ms}'
     if incoming:
         hook = f'incoming_call = "{url}"\nsecret_env = "INCOMING_SECRET"'
     (folder / "front-desk.toml").write_text(f'name = "front-desk"\n[hooks]\n{hook}\nagents = ["clinic"]\n')
@@ -46,11 +46,12 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
 
     @asynccontextmanager
     async def running(
-        *answers: Any, at_fra: tuple[str, ...] = ("clinic",), incoming: bool = False
+        *answers: Any, at_fra: tuple[str, ...] = ("clinic",), **hook: Any
     ) -> AsyncIterator[tuple[Site, HookServer]]:
         async with hook_server(*answers) as hooks:
-            fra = agents(tmp_path / "fra", hooks.url, *at_fra, incoming=incoming)
-            folders = fra, agents(tmp_path / "lhr", hooks.url, "clinic", incoming=incoming)
+            of_hook = {"incoming": False, "before_call_ms": 10_000} | hook
+            fra = agents(tmp_path / "fra", hooks.url, *at_fra, **of_hook)
+            folders = fra, agents(tmp_path / "lhr", hooks.url, "clinic", **of_hook)
             two: list[Config] = [
                 msgspec.structs.replace(config, pop=msgspec.structs.replace(config.pop, agents=folder))
                 for config, folder in zip(providers(public_key(tmp_path), monkeypatch), folders, strict=True)
@@ -127,6 +128,65 @@ async def test_by_telnyx_the_agent_answers_that_the_hook_names(fleet: Fleet) -> 
         assert await telnyx_provider.post(there, "call.answered", client_state=state, to="+4930123") == 200
         async with telnyx_provider.streaming(there, here.telnyx):
             await until(lambda: answering(here) == {"clinic"}, 60)
+
+
+WRONG: dict[str, list[Any]] = {
+    "slow": [SLOW],
+    "an error": [500],
+    "no JSON": ["nonsense"],
+    "an unknown agent": [{"agent": "nobody"}],
+    "an unknown key": [{"say": "Hello."}],
+    "down": [BREAKS, BREAKS],  # It is asked again once.
+}
+OUTCOMES = ["front-desk"] * len(WRONG) + ["clinic", ""]
+"""Who answers, in order: the agent's own file holds after what is wrong; then another agent is named; then the hook
+refuses."""
+
+
+def in_turn() -> list[Any]:
+    return [*(answer for answers in WRONG.values() for answer in answers), TO_CLINIC, {"refuse": "not today"}]
+
+
+async def by_twilio(here: Site, number: int) -> str:
+    """The agent that answers the n-th call; empty: none."""
+    call = {"CallSid": f"CA{number}", "From": "+1555", "To": "+4930123"}
+    answer = await here.twilio(call)
+    if verbs(answer)[0].tag == "Reject":
+        return ""
+    async with streamed(answer, call["CallSid"]):
+        await until(lambda: answering(here), 60)
+        [agent] = answering(here)
+    return agent
+
+
+async def by_telnyx(here: Site, number: int) -> str:
+    """As `by_twilio`."""
+    call: Any = {"call_control_id": f"v3:{number}"}
+    here.telnyx.active.append(call)
+    here.telnyx.commands.clear()
+    assert await here.telnyx_says("call.initiated", **INCOMING | call) == 200
+    await until(lambda: here.telnyx.commands, 60)
+    action, body = here.telnyx.commands[0]
+    if action == "reject":
+        return ""
+    there = body["webhook_url"].removeprefix("http://").partition("/")[0]
+    answered = call | {"client_state": body["client_state"], "to": "+4930123"}
+    assert await telnyx_provider.post(there, "call.answered", **answered) == 200
+    async with telnyx_provider.streaming(there, here.telnyx, call_id=call["call_control_id"]):
+        await until(lambda: answering(here), 60)
+        [agent] = answering(here)
+    return agent
+
+
+@pytest.mark.parametrize("by", [by_twilio, by_telnyx])
+async def test_whatever_the_hook_does_somebody_answers_or_it_refuses(
+    fleet: Fleet, by: Callable[[Site, int], Awaitable[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(twilio, "FORWARDED_S", 1.0)
+    async with fleet(*in_turn(), before_call_ms=300) as (here, _):
+        for number, expected in enumerate(OUTCOMES):
+            assert await by(here, number) == expected, [*WRONG, "another agent", "refuses"][number]
+            await until(lambda: here.calls == [0, 0], 60)
 
 
 @pytest.mark.parametrize("accepted", [True, False])
