@@ -186,7 +186,7 @@ async def test_a_server_that_is_down_is_named(tmp_path: Path, caplog: pytest.Log
     assert (said, run.outcome) == (NO_ANSWER, "error")
     assert run.why == "127.0.0.1 cannot be reached: is its server up?"
     [line] = caplog.messages
-    assert line.endswith(f"hooks.before_call of front-desk: {run.why}. The agent answers as its file says.")
+    assert line.endswith(f"hooks.before_call of front-desk: {run.why} (the agent answers as its file says)")
 
 
 @pytest.mark.parametrize("kind", ["function", "server"])

@@ -21,6 +21,7 @@ class HookServer:
         self.heads: list[str] = []
         self.bodies: list[bytes] = []
         self.url = ""
+        self._clients: dict[asyncio.StreamWriter, asyncio.Task[Any] | None] = {}
         self._server: asyncio.Server | None = None
         self.left = 0
         """Clients who went away while they waited."""
@@ -31,12 +32,20 @@ class HookServer:
         self.url = f"http://{host}:{port}/hook"
 
     async def stop(self) -> None:
-        """Nobody can connect any more."""
+        """Nobody can connect any more, and who has is disconnected."""
         if self._server:
             self._server.close()
             self._server = None
+        for client in list(self._clients):
+            client.close()
+        await asyncio.sleep(0)
+
+    def has(self, task: asyncio.Task[Any]) -> bool:
+        """Whether this task is one of its own."""
+        return task in self._clients.values()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._clients[writer] = asyncio.current_task()
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
@@ -56,6 +65,7 @@ class HookServer:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
+            del self._clients[writer]
             writer.close()
 
 

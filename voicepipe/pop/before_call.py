@@ -114,7 +114,7 @@ class BeforeCall:
         except AnswerUnusable as error:
             outcome, why = "invalid", f"its answer is not used: {error}"
         if why:
-            text = "%s: hooks.before_call of %s: %s. The agent answers as its file says."
+            text = "%s: hooks.before_call of %s: %s (the agent answers as its file says)"
             log.warning(text, slot.call_id, agent.name, why)
         took_ms = (time.monotonic() - began) * 1000
         slot.hook_has_run(HookRun(agent=agent.name, outcome=outcome, ms=round(took_ms, 1), why=why))
