@@ -43,7 +43,8 @@ class IncomingCalls:
 
     async def ask(self, slot: CallSlot, agent: Agent, origin: Origin) -> HookAnswer:
         """As `PopApi.ask_hook`, of an agent that has an `incoming_call`. Raises Declined."""
-        hook = Hook.of(agent.hooks, KEY, agent.hooks.incoming_call_ms)
+        hooks = agent.hooks
+        hook = Hook(KEY, hooks.incoming_call, hooks.incoming_call_ms, secret=hooks.secret)
         began, said, outcome, why = time.monotonic(), NO_ANSWER, ANSWERED, ""
         ringing = _Undecided(IncomingCall(slot.call_id, slot.owner, agent, origin))
         self._ringing[slot.call_id] = ringing
