@@ -1,9 +1,11 @@
 """What answers: an agent's words that cut a reply, its hooks, and its settings in a call."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
-from voicepipe.agent import Agent, CallSettings, Hooks, SemanticVad, ServerVad, Tool
+from voicepipe.agent import Agent, AgentHooks, CallSettings, Hooks, SemanticVad, ServerVad, Tool
 
 
 @pytest.mark.parametrize(
@@ -42,6 +44,26 @@ def test_records_are_sent_signed_or_not_at_all(hooks: dict[str, str], said: str)
     with pytest.raises(ValueError, match=said):
         Hooks(**hooks)
     assert Hooks("https://crm.example", "CRM").after_call
+
+
+URL = "https://shop.example/incoming"
+
+
+@pytest.mark.parametrize(
+    ("hooks", "said"),
+    [
+        ({"incoming_call": URL}, "incoming_call: goes to a URL, signed"),
+        ({"incoming_call": "hooks:incoming", "secret_env": "KEY"}, "incoming_call|secret_env: signs"),
+        ({"incoming_call": URL, "before_call": URL, "secret_env": "KEY"}, "one is asked about a call"),
+        ({"agents": ("clinic",)}, "before_call or incoming_call says which of them answers"),
+    ],
+)
+def test_who_is_asked_before_a_phone_call_is_answered(hooks: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        AgentHooks(**hooks)
+    assert AgentHooks().asked_ms == 0
+    assert AgentHooks(before_call=URL, before_call_ms=200, agents=("clinic",)).asked_ms == 200
+    assert AgentHooks(incoming_call=URL, secret_env="KEY", agents=("clinic",)).asked_ms == 10_000
 
 
 def test_a_call_begins_with_the_settings_of_its_agent() -> None:

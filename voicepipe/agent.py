@@ -146,7 +146,9 @@ class AgentHooks(Hooks, frozen=True, forbid_unknown_fields=True):
                 "(or secret_file)"
             )
         if self.agents and not self.asked_ms:
-            raise ValueError("agents: before_call says which of them answers; set it, or leave agents out")
+            raise ValueError(
+                "agents: before_call or incoming_call says which of them answers; set one, or leave agents out"
+            )
 
 
 class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -173,6 +173,12 @@ async def test_a_call_is_rejected_with_a_code(at: Any, asked: dict[str, int], co
         assert not here.receiver.errors
 
 
+async def test_a_call_that_a_directory_has_sent_here_is_rejected_for_all_pops(at: Any) -> None:
+    async with at(rejects(status_code=486)) as here:
+        assert await here.dial(uri="sip:front@127.0.0.1;vp-call=call_0123456789abcdef") == 600
+        here.phone.to_tag = ""
+
+
 async def test_a_receiver_that_does_not_decide_in_time_leaves_the_call_to_the_file(at: Any) -> None:
     async with at(nothing, hooks={"incoming_call_ms": 300}) as here:
         assert await here.dial() == 200

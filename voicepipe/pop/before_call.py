@@ -60,7 +60,7 @@ def read_answer(text: str, agent: Agent, knows: Callable[[str], bool]) -> HookAn
     if other and other not in agent.hooks.agents:
         raise AnswerUnusable(f"agent: hooks.agents of {agent.name} does not name {other[:64]!r}: add it there")
     if other and not knows(other):
-        raise AnswerUnusable(f"agent: there is no agent {other[:64]!r} at this PoP")
+        raise AnswerUnusable(f"agent: there is no agent {other[:64]!r} at this PoP, or not for this tenant")
     for name in written.variables or {}:
         if not VARIABLE_NAME.fullmatch(name):
             raise AnswerUnusable(f"variables: {name[:64]!r} is no name: give up to 64 letters, digits and _")
@@ -97,9 +97,10 @@ def applied(agent: Agent, said: HookAnswer) -> Agent:
 
 
 class BeforeCall:
-    """Asks the `hooks.before_call` of a PoP's agents. `pop`: its id; `knows` as in `read_answer`."""
+    """Asks the `hooks.before_call` of a PoP's agents. `pop`: its id; `knows`: whether it has an agent of this name for
+    this tenant."""
 
-    def __init__(self, hooks: HookCaller, pop: str, knows: Callable[[str], bool]) -> None:
+    def __init__(self, hooks: HookCaller, pop: str, knows: Callable[[str, str], bool]) -> None:
         self._hooks, self._pop, self._knows = hooks, pop, knows
 
     async def ask(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
@@ -108,7 +109,8 @@ class BeforeCall:
         hook = Hook.of(agent.hooks, KEY, agent.hooks.before_call_ms)
         told = question(slot.call_id, agent.name, origin, door, self._pop, slot.owner)
         try:
-            said = read_answer(await self._hooks.ask(hook, told, slot.call_id, slot.owner), agent, self._knows)
+            answer = await self._hooks.ask(hook, told, slot.call_id, slot.owner)
+            said = read_answer(answer, agent, lambda name: self._knows(name, slot.owner))
         except HookFailed as error:
             outcome, why = error.outcome, str(error)
         except AnswerUnusable as error:

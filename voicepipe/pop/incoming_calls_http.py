@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from voicepipe.base.errors import ConfigError, Unauthorized, UnknownCall
 from voicepipe.call_api import HookAnswer, IncomingCall, PopApi
-from voicepipe.ingress.access import AccessControl, body, decoded
+from voicepipe.ingress.access import AccessControl, body, decoded, find_agent
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.calls_api import CALLS
@@ -85,14 +85,15 @@ class IncomingCallsHttp:
 
     async def _accept(self, who: Caller, call: IncomingCall, sent: bytes) -> None:
         """Raises WireError; UnknownCall: it does not ring any more."""
-        said = HookAnswer(agent=self._agent(call, decoded(sent, _Accept).model), session=sent)
+        said = HookAnswer(agent=self._agent(who, call, decoded(sent, _Accept).model), session=sent)
         settings = self._pop.settings(call.agent, call.origin, msgspec.structs.replace(said, session=b""))
         session, _ = effective_session(settings, Caller(who.tenant, session=sent))
         check_session(session, self._pop.config.limits)
         self._pop.incoming.accept(call, said)
 
-    def _agent(self, call: IncomingCall, model: str) -> str:
-        """The other agent that a session names; empty: none, or a model of OpenAI's. Raises WireError."""
+    def _agent(self, who: Caller, call: IncomingCall, model: str) -> str:
+        """The other agent that a session names; empty: none, or a model of OpenAI's. Raises WireError; UnknownModel:
+        the tenant may not have it."""
         try:
             name = self._pop.agent(model).name if model else ""
         except ConfigError:
@@ -103,7 +104,7 @@ class IncomingCallsHttp:
                 f"Invalid value for 'model': hooks.agents of {call.agent.name} does not name {name!r}. Add it there.",
                 "model",
             )
-        return "" if name == call.agent.name else name
+        return "" if name == call.agent.name else find_agent(self._pop, who.tenant, name).name
 
     async def reject(self, request: Request, who: Caller, call: IncomingCall) -> Response:
         """POST {"status_code": 486}, which is the SIP code that the caller gets; 603 if it is left out."""

@@ -174,7 +174,7 @@ class Pop:
         self.tts_cache.learn(agents)
         self._agents = agents
         self.hooks = HookCaller(tools)
-        self._before_call = BeforeCall(self.hooks, config.pop.id, lambda name: self._agents.get(name) is not None)
+        self._before_call = BeforeCall(self.hooks, config.pop.id, self._has_agent)
         self.incoming = IncomingCalls(self.hooks, config.pop.id)
         self.prepared = PreparedAgents(
             agents, engines, self.tts_cache, lambda: self.config, records=records is not None
@@ -240,6 +240,11 @@ class Pop:
         if agent.hooks.incoming_call and door in PHONES:
             return await self.incoming.ask(slot, agent, origin)
         return NO_ANSWER
+
+    def _has_agent(self, name: str, tenant: str) -> bool:
+        """Whether there is an agent of this name, and this tenant may have it."""
+        limits = [its.agents for its in self.config.tenants if its.name == tenant and its.agents]
+        return self._agents.get(name) is not None and all(name in agents for agents in limits)
 
     def lacks(self, agent: Agent) -> str:
         return self.prepared.answering(agent).lacks
