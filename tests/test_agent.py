@@ -66,6 +66,30 @@ def test_who_is_asked_before_a_phone_call_is_answered(hooks: dict[str, Any], sai
     assert AgentHooks(incoming_call=URL, secret_env="KEY", agents=("clinic",)).asked_ms == 10_000
 
 
+@pytest.mark.parametrize(
+    ("hooks", "said"),
+    [
+        ({"before_call": "ftp://crm.example"}, "before_call: 'ftp://crm.example' is neither an address nor a function"),
+        ({"on_turn": "told"}, "on_turn: 'told' is neither an address nor a function; give one such as"),
+        ({"after_call": "https://crm.example"}, "after_call and secret_env go together"),
+        (
+            {"before_call": "hooks:ask", "secret_env": "CRM"},
+            "secret_env: signs what is sent to a URL, and no hook here",
+        ),
+        ({"agents": ("night",)}, "agents: before_call or incoming_call says which"),
+    ],
+)
+def test_hooks_of_agents_are_urls_or_functions(hooks: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        AgentHooks(**hooks)
+
+
+def test_an_agent_s_hooks_need_a_secret_only_for_records_by_url() -> None:
+    assert AgentHooks(before_call="https://crm.example/ask", on_turn="hooks:told", after_call="hooks:over").targets
+    assert AgentHooks(before_call="https://crm.example/ask", secret_env="CRM").secret
+    assert not AgentHooks().targets
+
+
 def test_a_call_begins_with_the_settings_of_its_agent() -> None:
     settings = CallSettings.of(Agent("desk", instructions="Be kind.", voice="anna", speed=1.2))
     assert (settings.instructions, settings.voice, settings.speed) == ("Be kind.", "anna", 1.2)

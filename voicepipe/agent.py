@@ -89,6 +89,14 @@ class Hooks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
 
 
+GIVEN = {
+    "before_call": ("call", "agent", "door", "pop", "tenant"),
+    "on_turn": ("call", "turn", "agent", "pop", "tenant"),
+    "after_call": ("record",),
+}
+"""What each hook is given: the arguments of a function, which gets those that it takes, and the keys of a body."""
+
+
 class AgentHooks(Hooks, frozen=True, forbid_unknown_fields=True):
     """Code of an agent's owner that is asked, or told, about its calls: a URL each, or `module:function` as tools have
     it. A secret signs what is sent to URLs; `after_call` by URL needs one."""

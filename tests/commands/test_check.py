@@ -21,6 +21,7 @@ BOOKING = '[[intents]]\nname = "booking"\nexamples = ["a date please"]\nslots = 
 TOOL = '[[tools]]\nname = "book"\n'
 WEBHOOK = TOOL + 'webhook = { url = "https://bookings.example/book" }\n'
 DAY = 'parameters = { type = "object", required = ["day"], properties = { day = { type = "string" } } }\n'
+ASKING = f'{AGENT}[hooks]\nbefore_call = "https://crm.example/ask"\nagents = ["night"]\n'
 OWN = '[pop]\nagents = "agents"\ndefault_agent = "clinic"\n'
 TENANT = '[[tenants]]\nname = "{}"\nkey_env = "{}"\n'
 SCRIPTED = '[engines]\nvad = "scripted"\nasr = "scripted"\n'
@@ -173,6 +174,13 @@ AGENTS = [
     Mistake("two agents of one name", {"agents/clinic.toml": AGENT, "agents/copy.toml": AGENT},
             ("agents/copy.toml: name: clinic is taken by agents/clinic.toml; every agent needs a name of its own",),
             argv=("check", "agents")),
+    Mistake("a hook's agent that is not there", {"agents/clinic.toml": ASKING},
+            ("agents: Agent clinic: hooks.agents: there is no agent night; there are: clinic",),
+            argv=("check", "agents")),
+    Mistake("a hook's agent that is not at a PoP", {"my.toml": OWN, "agents/clinic.toml": ASKING},
+            ("agents: Agent clinic: hooks.agents: there is no agent night; there are: clinic",)),
+    Mistake("agents that no hook can return", {"clinic.toml": f'{AGENT}[hooks]\nagents = ["night"]\n'},
+            ("clinic.toml: hooks.agents: before_call or incoming_call says which of them answers; set one, or leave agents out",)),
     of_intents("intents that are not there", "intents/clinic.toml", "tools.py", "",
                "intents/clinic.toml: cannot be read: No such file or directory; give the path of a TOML file"),
     of_intents("intents beside the agents", "phrases.toml", "phrases.toml", INTENTS,

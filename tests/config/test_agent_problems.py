@@ -58,6 +58,21 @@ from voicepipe.config.agent_store import load_agent
             "name = 'a'\nintents = [{name = 'i', examples = ['x'], slots = {day = 'Which?'}, confirm = 'On {date}?'}]",
             "intents[0].confirm: {date} is not a slot; allowed: day",
         ),
+        ("name = 'a'\n[hooks]\nbefore_call = 'x'", "hooks.before_call: 'x' is neither an address nor a function"),
+        (
+            "name = 'a'\n[hooks]\nbefore_call_ms = 50",
+            "hooks.before_call_ms: cannot be 50; allowed: a whole number, at least 100",
+        ),
+        (
+            "name = 'a'\n[hooks]\nbefore_call = 'https://a.example'\nagents = ['a']",
+            "hooks.agents: a is this agent itself; name those that may answer in its place",
+        ),
+        ("name = 'a'\n[hooks]\non_turn = 'nowhere:f'", "hooks.on_turn: there is no module nowhere; put nowhere.py"),
+        (
+            "name = 'a'\n[hooks]\nbefore_call = 'voicepipe.tools.restaurant:change_booking'",
+            "hooks.before_call: change_booking needs phone and people and day and time, which it does not get; it can "
+            "take call, agent, door, pop, tenant",
+        ),
     ],
 )
 def test_problems_name_the_key_and_what_is_allowed(write: Any, text: str, said: str) -> None:

@@ -1,6 +1,7 @@
 """Receivers are told of calls, also those that were down. Whole PoPs, with scripted engines."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import msgspec
@@ -25,6 +26,21 @@ async def test_a_receiver_is_told_of_a_call_that_has_ended(tmp_path: Path) -> No
         assert event["type"] == "call.ended" and event["timestamp"].endswith("Z")
         assert [said["heard"] for said in event["data"]["said"]] == ["", "when are you open"]
         assert event["data"]["reason"] == "caller"
+
+
+async def test_a_function_gets_the_record_of_a_call_that_has_ended(tmp_path: Path) -> None:
+    config = settings(tmp_path)
+    code = "import json, pathlib\n\ndef over(record):\n    here = pathlib.Path(__file__).parent\n"
+    (tmp_path / "agents" / "hooks.py").write_text(f"{code}    (here / 'told.json').write_text(json.dumps(record))\n")
+    agent = 'name = "front-desk"\ngreeting = "Good day."\n[hooks]\nafter_call = "hooks:over"\n'
+    (tmp_path / "agents" / "front-desk.toml").write_text(agent)
+    async with running(config) as pop:
+        async with caller(pop) as typist:
+            await typist.asks("when are you open")
+        [row] = await over(pop)
+    record = json.loads(await asyncio.to_thread((tmp_path / "agents" / "told.json").read_text))
+    assert record["id"] == row["id"] and record["reason"] == "caller"
+    assert [said["heard"] for said in record["said"]] == ["", "when are you open"]
 
 
 async def test_a_receiver_that_was_down_is_told_by_the_pops_next_life(

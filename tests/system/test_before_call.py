@@ -112,7 +112,8 @@ async def site(folder: Path, kind: str, *answers: Any, ms: int = 300) -> AsyncIt
         (folder / "plain.toml").write_text('name = "plain"\n')
         routes = [{"called": "plain", "agent": "plain"}, {}]
         tables = {"pop": {"agents": str(folder), "slots": 30, "budget_ms": 600_000}, "engines": SCRIPTED,
-                  "http": {"port": free_port()}, "sip": {"port": free_port()}, "routes": routes, "webrtc": {"connect_ms": 1000}}  # fmt: skip
+                  "http": {"port": free_port()}, "sip": {"port": free_port()}, "routes": routes,
+                  "webrtc": {"connect_ms": 1000}}  # fmt: skip
         async with running(msgspec.convert(tables, Config)) as pop:
             made = Site(pop, folder)
             yield made, server

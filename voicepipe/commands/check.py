@@ -8,7 +8,7 @@ from typing import NamedTuple
 from voicepipe import config
 from voicepipe.agent import Agent, Intents
 from voicepipe.base.errors import ConfigError, EngineError, EngineMissing
-from voicepipe.config import credentials, load_directory, load_hosts, load_probe, load_rules, toml_file
+from voicepipe.config import agent_problems, credentials, load_directory, load_hosts, load_probe, load_rules, toml_file
 from voicepipe.config.agent_store import load_agent, no_voice, open_agents
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.config.engine_config import POLYGLOT, WHISPER_POLYGLOT
@@ -34,7 +34,7 @@ WELL, WARNED, WRONG = 0, 1, 2
 PoP starts with it."""
 WITH_ESPEAK = ("auto", "espeak")
 """Engines that speak with espeak-ng's voices."""
-Names = dict[tuple[Path, str], Path]
+Names = dict[tuple[Path, str], tuple[Path, Agent]]
 """The folder and the name of each agent that was read, and the first file with it."""
 
 
@@ -49,11 +49,24 @@ def run(paths: Iterable[Path], *, strict: bool = False, whole: PopFiles | None =
     """Check files and directories, and the `whole` of a configuration and a manifest; a line for each file or problem.
     Exit status 2 if anything is wrong; 1 if `strict` and there is a warning; 0 also with notes."""
     names: Names = {}
+    paths = [*paths]
     verdicts = [_verdict(file, names) for path in paths for file in _files(path)]
+    verdicts += [_verdict_on_folder(path, names) for path in paths if path.is_dir()]
     if whole and any(whole):
         verdicts.append(_verdict_on_whole(whole))
     status = max(verdicts, default=WELL)
     return status if strict or status > WARNED else 0
+
+
+def _verdict_on_folder(path: Path, names: Names) -> int:
+    """On whether the agents below it that name others name some that are there."""
+    verdict = WELL
+    for folder in sorted({folder for folder, _ in names if folder.is_relative_to(path.resolve())}):
+        agents = [agent for (its, _), (_, agent) in names.items() if its == folder]
+        for line in agent_problems.of_agents(agents):
+            verdict = WRONG
+            print(f"{folder}: {line}")
+    return verdict
 
 
 def _verdict_on_whole(whole: PopFiles) -> int:
@@ -130,7 +143,7 @@ def _verdict(file: Path, names: Names) -> int:
 def _of_agent(file: Path, names: Names) -> Agent:
     """Check an agent's file. Raises ConfigError."""
     agent = load_agent(file)
-    first = names.setdefault((file.resolve().parent, agent.name), file)
+    first, _ = names.setdefault((file.resolve().parent, agent.name), (file, agent))
     if first.resolve() != file.resolve():
         raise ConfigError(f"name: {agent.name} is taken by {first}; every agent needs a name of its own")
     return agent

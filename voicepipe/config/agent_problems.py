@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
-from voicepipe.agent import Agent, Intent, Tool, Webhook
+from voicepipe.agent import GIVEN, Agent, Intent, Tool, Webhook
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.ranges import is_url
 from voicepipe.conversation.own_tools import END_CALL, TRANSFER_TOOL, is_target
@@ -31,13 +31,19 @@ MORE_PROPERTIES = {
 def of_agent(agent: Agent) -> Iterator[str]:
     """Problems outside of its intents, and of its tools' functions."""
     yield from _of_telephone(agent)
+    if agent.name in agent.hooks.agents:
+        yield f"hooks.agents: {agent.name} is this agent itself; name those that may answer in its place"
+    yield from _twice("hooks.agents", agent.hooks.agents)
     yield from _twice("tools", (tool.name for tool in agent.tools))
     for index, tool in enumerate(agent.tools):
         yield from _of_tool(f"tools[{index}]", tool)
 
 
 def of_functions(agent: Agent) -> Iterator[str]:
-    """Problems of the functions of its tools, which are loaded."""
+    """Problems of the functions of its hooks and tools, which are loaded."""
+    for key, target in agent.hooks.targets.items():
+        if not is_url(target):
+            yield from _of_hook(key, target)
     for index, tool in enumerate(agent.tools):
         if tool.function and not any(_of_parameters("", tool)):
             yield from _of_function(f"tools[{index}].function", tool)
@@ -161,6 +167,25 @@ def _of_function(at: str, tool: Tool) -> Iterator[str]:
         return
     if wrong := tool_code.mismatch(function, tool.parameters):
         yield f"{at}: {wrong}"
+
+
+def _of_hook(key: str, target: str) -> Iterator[str]:
+    try:
+        function = tool_code.load(target)
+    except ConfigError as error:
+        yield f"hooks.{key}: {error}"
+        return
+    if wrong := tool_code.needs_more(function, GIVEN[key]):
+        yield f"hooks.{key}: {wrong}"
+
+
+def of_agents(agents: Collection[Agent]) -> Iterator[str]:
+    """Problems of the agents of one folder together: others that they name and that are not there."""
+    names = [agent.name for agent in agents]
+    for agent in agents:
+        for other in agent.hooks.agents:
+            if other not in names:
+                yield f"Agent {agent.name}: hooks.agents: there is no agent {other}; there are: {_all(names)}"
 
 
 def _of_telephone(agent: Agent) -> Iterator[str]:

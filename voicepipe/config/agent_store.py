@@ -120,6 +120,9 @@ def open_agents(config: Config, wanted: Path | None = None, known: "AgentStore |
             raise ConfigError(
                 f"{key}: there is no agent {name} in {store.directory}; allowed: {', '.join(store.names())}"
             )
+    # Where one file is wanted, broken ones beside it are left out.
+    if problems := [] if wanted else [f"{store.directory}: {line}" for line in agent_problems.of_agents([*store])]:
+        raise ConfigError("\n".join(problems))
     return store
 
 

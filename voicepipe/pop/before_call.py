@@ -106,7 +106,7 @@ class BeforeCall:
     async def ask(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
         """As `PopApi.ask_hook`, of an agent that has one. Raises Declined."""
         began, said, outcome, why = time.monotonic(), NO_ANSWER, ANSWERED, ""
-        hook = Hook.of(agent.hooks, KEY, agent.hooks.before_call_ms)
+        hook = Hook(KEY, agent.hooks.before_call, agent.hooks.before_call_ms, KEY, agent.hooks.secret)
         told = question(slot.call_id, agent.name, origin, door, self._pop, slot.owner)
         try:
             answer = await self._hooks.ask(hook, told, slot.call_id, slot.owner)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
-from voicepipe.agent import AgentHooks, Tool
+from voicepipe.agent import Tool
 from voicepipe.base.errors import OutcomeUnknown, ToolError, VoicepipeError
 from voicepipe.base.ranges import is_url
 from voicepipe.base.secret_source import SecretSource
@@ -30,6 +30,8 @@ ANSWER_BYTES = 64 * 1024
 MOST = 256
 """Hooks that run at a time. A tenant has at most as many of them as are free."""
 
+AFTER_CALL_MS = 15_000
+
 
 class HookFailed(VoicepipeError):
     """A hook gave no answer. The text says why, and what helps."""
@@ -43,16 +45,14 @@ class Hook(NamedTuple):
     """One hook of an agent."""
 
     key: str
-    """Its key in the agent's file, which is the event's name as well."""
+    """Its key in the agent's file."""
     target: str
     """A URL, or `module:function`."""
     limit_ms: int
+    event: str = ""
+    """What a URL reads as "event"."""
     secret: SecretSource = SecretSource()
     """Signs what is sent to a URL; none: it is sent unsigned."""
-
-    @classmethod
-    def of(cls, hooks: AgentHooks, key: str, limit_ms: int) -> "Hook":
-        return cls(key, hooks.targets[key], limit_ms, hooks.secret)
 
 
 class HookCaller:
@@ -65,11 +65,11 @@ class HookCaller:
         """Hooks that run, by tenant."""
 
     async def ask(self, hook: Hook, given: dict[str, Any], call_id: str, tenant: str) -> str:
-        """Call the hook about a call, with what is `given`: as JSON with its key as "event", or as keywords. Returns
-        its answer as text, at most 64 KiB. Takes `hook.limit_ms` at most. Raises HookFailed."""
+        """Call the hook about a call, with what is `given`: as JSON with `hook.event`, or as keywords. Returns its
+        answer as text, at most 64 KiB. Takes `hook.limit_ms` at most. Raises HookFailed."""
         with self._counted(tenant):
             if is_url(hook.target):
-                return await self._by_http(hook, msgspec.json.encode({"event": hook.key, **given}), _message_id())
+                return await self._by_http(hook, msgspec.json.encode({"event": hook.event, **given}), _message_id())
             return await self._as_function(hook, given, call_id, tenant)
 
     def begin_post(self, hook: Hook, body: bytes, message_id: str, call_id: str, tenant: str) -> "asyncio.Task[None]":
@@ -96,17 +96,21 @@ class HookCaller:
         finally:
             self._running.give_back(tenant)
 
-    def begin(self, hook: Hook, given: dict[str, Any], call_id: str, tenant: str) -> None:
-        """Call the hook as a task of the PoP, which waits for it when it is shut down. Its answer does not count; that
-        it failed is logged."""
+    def begin(self, job: Coroutine[Any, Any, None], name: str) -> None:
+        """Carry out what a call does not wait for. A PoP that is shut down waits for it; `name`: for the log then."""
+        self._tools.outlives_call(asyncio.create_task(job), name)
 
-        async def run() -> None:
+    def tell_record(self, function: str, record: dict[str, Any]) -> None:
+        """Call the function of a `hooks.after_call` with the record of a call that has ended, once."""
+        hook, call_id = Hook("after_call", function, AFTER_CALL_MS), str(record["id"])
+
+        async def tell() -> None:
             try:
-                await self.ask(hook, given, call_id, tenant)
+                await self.ask(hook, {"record": record}, call_id, str(record["tenant"]))
             except HookFailed as error:
-                log.warning("%s: hooks.%s: %s", call_id, hook.key, error)
+                log.warning("%s: hooks.after_call: %s (a function is called once)", call_id, error)
 
-        self._tools.outlives_call(asyncio.create_task(run()), f"{hook.key} of {call_id}")
+        self.begin(tell(), f"after_call of {call_id}")
 
     async def _as_function(self, hook: Hook, given: dict[str, Any], call_id: str, tenant: str) -> str:
         tool = Tool(name=hook.key, function=hook.target, timeout_ms=hook.limit_ms)

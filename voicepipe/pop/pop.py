@@ -64,6 +64,7 @@ from voicepipe.pop.membership import Membership
 from voicepipe.pop.predecessor import Predecessor
 from voicepipe.pop.prepared_agents import PreparedAgents
 from voicepipe.pop.successor import Successor
+from voicepipe.pop.turn_hooks import TurnHooks
 from voicepipe.records.records import Records
 from voicepipe.sizing.prediction import latency_ms
 from voicepipe.tools.tool_runner import ToolRunner
@@ -98,6 +99,7 @@ class _AdmittedCall:
 
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         pop, call_id = self.pop, self.call_id
+        pop.turn_hooks.follow(call_id, settings, self.owner)
         self.watched.answered(call_id, line, time.time(), settings.origin, settings.agent.name)
 
         def emit(event: CallEvent) -> None:
@@ -149,8 +151,15 @@ class Pop:
         self.records = records
         cost = CostMeter(config.pop, time.monotonic)
         self.metrics.others.append(cost.read)
-        followers: list[CallFollower] = [self.metrics, cost, self._recent, self._hour, self._failing]
+        hooks = HookCaller(tools)
+        self._before_call = BeforeCall(hooks, config.pop.id, self._has_agent)
+        self.incoming = IncomingCalls(hooks, config.pop.id)
+        self.turn_hooks = TurnHooks(hooks, config.pop.id)
+        followers: list[CallFollower] = [
+            self.metrics, cost, self._recent, self._hour, self._failing, self.turn_hooks,
+        ]  # fmt: skip
         if records:
+            records.after_call = hooks.tell_record
             followers.append(records)
             self.metrics.others.append(records.read_metrics)
         self.dashboard = Dashboard(config.pop, self.health, followers=followers, redaction=config.records,
@@ -173,9 +182,6 @@ class Pop:
         self.engines = replace(engines, made_ahead=self.tts_cache)
         self.tts_cache.learn(agents)
         self._agents = agents
-        self.hooks = HookCaller(tools)
-        self._before_call = BeforeCall(self.hooks, config.pop.id, self._has_agent)
-        self.incoming = IncomingCalls(self.hooks, config.pop.id)
         self.prepared = PreparedAgents(
             agents, engines, self.tts_cache, lambda: self.config, records=records is not None
         )

@@ -60,11 +60,11 @@ class Deliveries:
         self._woken = asyncio.Event()
         self._idle = asyncio.Event()
         """Set when nothing is left that can be delivered now."""
-        self._loop = loop
+        self.loop = loop
 
     def wake(self) -> None:
         """There is a new delivery. May be called from any thread."""
-        self._loop.call_soon_threadsafe(self._wake)
+        self.loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
         self._woken.set()

@@ -12,12 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+import msgspec
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from voicepipe.agent import Hooks
 from voicepipe.base.errors import ConfigError, RecordsFailing
+from voicepipe.base.ranges import is_url
 from voicepipe.base.takeover import TakeoverParts
 from voicepipe.call_api import CallSelection, CostQuery, Deleted, RecordQuery
 from voicepipe.config import Config
@@ -28,7 +30,7 @@ from voicepipe.records import signing
 from voicepipe.records.costs import Costs, costs
 from voicepipe.records.deliveries import RECORDS, Deliveries
 from voicepipe.records.json_lines import erase_lines, write_line
-from voicepipe.records.record import CallRecord, CallSummary, RecordedHost
+from voicepipe.records.record import CUT, CallRecord, CallSummary, RecordedHost
 from voicepipe.records.store import (
     AT_A_TIME,
     BUSY_S,
@@ -89,6 +91,8 @@ class Records(CallFollower):
         self._readers = ThreadPoolExecutor(READERS, "records-read")
         self._lines = lines
         self._keep_s = keep_s
+        self.after_call: Callable[[str, dict[str, Any]], object] | None = None
+        """Calls a function of `hooks.after_call` with a record, which is as JSON."""
         self.hooks = hooks
         """Gives the receivers of webhooks; called when a call has ended."""
         self._dirty, self._clean = asyncio.Event(), asyncio.Event()
@@ -148,14 +152,18 @@ class Records(CallFollower):
         """Follow-up of a call that has ended. None: none has."""
         if record is None:
             return None
-        if notice.hooks.after_call:
+        after_call = notice.hooks.after_call
+        if is_url(after_call):
             now = time.time()
-            store.add_delivery(Delivery(id=notice.message_id, call=record.id, url=notice.hooks.after_call,
+            store.add_delivery(Delivery(id=notice.message_id, call=record.id, url=after_call,
                                secret=notice.hooks.secret.text, since=record.ended or now, due=now))  # fmt: skip
 
         def then() -> None:
             write_line(record, self._lines)
             self.deliveries.wake()
+            if after_call and not is_url(after_call) and self.after_call and record.reason != CUT:
+                read = msgspec.json.decode(msgspec.json.encode(record))
+                self.deliveries.loop.call_soon_threadsafe(self.after_call, after_call, read)
 
         return then
 

@@ -33,7 +33,7 @@ def key_in(source: SecretSource) -> bytes:
 
 
 def lacks(hooks: Hooks) -> str:
-    """What keeps us from signing webhooks, with advice; empty: nothing, or there are no receivers."""
+    """What keeps us from signing webhooks, with advice; empty: nothing, or there is no secret."""
     try:
         if hooks.secret:
             key_in(hooks.secret)

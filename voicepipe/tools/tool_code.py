@@ -11,7 +11,7 @@ import sys
 import threading
 import traceback
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -110,6 +110,20 @@ def taken(function: Function, given: Mapping[str, Any]) -> dict[str, Any]:
         return dict(given)
     takes_all = any(each.kind is each.VAR_KEYWORD for each in its.values())
     return {name: value for name, value in given.items() if takes_all or name in its}
+
+
+def needs_more(function: Function, given: Iterable[str]) -> str:
+    """Why it cannot be called with those of the arguments `given` that it takes; empty: it can."""
+    names = tuple(given)
+    try:
+        its = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return ""
+    variable = inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL
+    needs = [each.name for each in its if each.default is each.empty and each.kind not in variable
+             and (each.name not in names or each.kind is each.POSITIONAL_ONLY)]  # fmt: skip
+    name = getattr(function, "__name__", "it")
+    return f"{name} needs {' and '.join(needs)}, which it does not get; it can take {', '.join(names)}" if needs else ""
 
 
 def _from_file(file: Path) -> ModuleType:
