@@ -184,6 +184,9 @@ class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     transfer: str = ""
     """An entry of the agent's `transfer`: after the reply the tool `transfer_call` is called with it, the client's or,
     on a line that can transfer its caller, ours."""
+    hand_over: str = ""
+    """An entry of the agent's `hand_over`: that agent goes on behind the reply. Where it cannot, `cannot_transfer` is
+    said in place of the reply."""
     end_call: bool = False
     """After the reply the tool `end_call` is called, if the agent may hang up."""
 
@@ -194,12 +197,15 @@ class Intents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     intents: tuple[Intent, ...]
 
 
+Keep = Literal["all", "summary", "last"]
+
+
 class HandOver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When an agent hands its caller over to another agent of the PoP, and what that one reads of the conversation."""
 
     when: str
     """For the model: in which case, as it would be told to a colleague."""
-    keep: Literal["all", "summary", "last"] = "all"
+    keep: Keep = "all"
     """What the other agent reads: everything, the caller's last words with a summary that the model writes, or the
     caller's last words alone."""
 
@@ -239,6 +245,9 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     caller speaks up before."""
     goodbye: str = ""
     """Said by a model's reply that hangs up without a word."""
+    send_keys: bool = False
+    """The model may press keys, for another telephone system's menu: it gets the tool `send_keys`, where the line takes
+    keys."""
     keys: dict[str, str] = {}
     """Keys of the caller's telephone -> what the caller means by them, as the model reads it."""
     key_pause_ms: Ms = 2000
@@ -328,3 +337,11 @@ class CallSettings(msgspec.Struct, frozen=True):
     def of(cls, agent: Agent, origin: Origin = NOWHERE, variables: Mapping[str, str] | None = None) -> "CallSettings":
         """The settings of a call whose client has changed nothing."""
         return cls(agent, agent.instructions, agent.voice, agent.speed, origin=origin, variables=dict(variables or {}))
+
+    def handed_to(self, other: "CallSettings") -> "CallSettings":
+        """These settings once the agent of `other` has taken over. A client's own tools, and how turns and replies are
+        made, stay."""
+        return msgspec.structs.replace(
+            self, agent=other.agent, instructions=other.instructions, voice=other.voice, speed=other.speed,
+            tool_choice="auto",
+        )  # fmt: skip

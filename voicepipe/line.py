@@ -14,6 +14,10 @@ Pump = Callable[[], float | None]
 
 NO_TRANSFER = "this caller cannot be transferred: only phone calls can"
 TAKES_NO_KEYS = "Keys are sent to telephones, and this caller has none."
+PAUSES = {"w": 0.5, "W": 1.0}
+"""Pauses among keys that are sent, in seconds; Twilio and Telnyx write them so."""
+OnKeys = Callable[[str], None]
+"""Called with keys that have been sent."""
 
 
 class NetworkQuality(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +61,10 @@ class Line(Protocol):
     """The network behind this line can send its caller elsewhere: `transfer`."""
 
     @property
+    def lacks_keys(self) -> str:
+        """Why the far end can be sent no keys now; empty: it can be sent some."""
+
+    @property
     def takes_sound(self) -> bool:
         """Whether sound may be sent now: not while a telephone has the call on hold. What is to be said waits."""
 
@@ -88,6 +96,12 @@ class Line(Protocol):
     async def transfer(self, target: str) -> None:
         """Send the caller to `target`, a phone number or an address of the line's network. Returns once somebody there
         has taken the call, which is then to be hung up here. Raises TransferFailed: the caller is still ours."""
+
+    def send_keys(self, keys: str, on_sent: OnKeys = lambda keys: None) -> "asyncio.Future[None]":
+        """Send keys ("0" to "9", "*", "#", "A" to "D") to the far end one after another, with the `PAUSES` among them,
+        after those that were asked for before. Returns at once. The future is done once all have been sent, or raises
+        KeysFailed; if it is cancelled, the rest is not sent. `on_sent` gets what has been sent, piece by piece. Raises
+        KeysFailed: none will be sent."""
 
     async def hang_up(self) -> None:
         """End the call from our side. Safe to call twice."""

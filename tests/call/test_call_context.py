@@ -44,6 +44,7 @@ TABLE = {"desk": "+4930123456"}
         ({"transfer": TABLE}, True, (), ["transfer_call"]),
         ({"transfer": TABLE}, True, ("transfer_call",), ["transfer_call"]),
         ({"end_call": True}, False, (), ["end_call"]),
+        ({"send_keys": True}, True, (), []),
         ({"tools": [{"name": "book", "function": "m:f"}]}, False, ("print", "book"), ["print", "book"]),
     ],
 )

@@ -175,10 +175,9 @@ AGENTS = [
             ("agents/copy.toml: name: clinic is taken by agents/clinic.toml; every agent needs a name of its own",),
             argv=("check", "agents")),
     Mistake("a hook's agent that is not there", {"agents/clinic.toml": ASKING},
-            ("agents: Agent clinic: hooks.agents: there is no agent night; there are: clinic",),
-            argv=("check", "agents")),
+            ("warning: hooks.agents: there is no agent night; allowed: clinic",), argv=("check", "agents"), status=0),
     Mistake("a hook's agent that is not at a PoP", {"my.toml": OWN, "agents/clinic.toml": ASKING},
-            ("agents: Agent clinic: hooks.agents: there is no agent night; there are: clinic",)),
+            ("agent clinic: hooks.agents: there is no agent night; allowed: clinic",)),
     Mistake("agents that no hook can return", {"clinic.toml": f'{AGENT}[hooks]\nagents = ["night"]\n'},
             ("clinic.toml: hooks.agents: before_call or incoming_call says which of them answers; set one, or",)),
     of_intents("intents that are not there", "intents/clinic.toml", "tools.py", "",
@@ -389,3 +388,22 @@ def test_agents_whom_an_english_voice_would_read_are_named(
     said = capsys.readouterr().out
     assert "hall.toml: note: Agent hall is spoken to in 'de' by an English voice: espeak-ng is not installed" in said
     assert "voicepipe-pop[espeak]" in said and "Agent desk is spoken to" not in said
+
+
+def test_agents_who_press_no_keys_by_twilio_are_named(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TWILIO", "token")
+    (here / "agents").mkdir()
+    for name in ("orders", "desk"):
+        (here / "agents" / f"{name}.toml").write_text(
+            f'name = "{name}"\nsend_keys = {"true" if name == "orders" else "false"}\n'
+        )
+    pop = '[pop]\nagents = "agents"\ndefault_agent = "desk"\n'
+    (here / "my.toml").write_text(pop + '[twilio]\nauth_token_env = "TWILIO"\n')
+    (here / "sip.toml").write_text(pop)
+    assert cli.main(["check", "my.toml", "sip.toml"]) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if "send_keys" in line]
+    assert len(said) == 1 and said[0].startswith(
+        "my.toml: note: Agent orders presses no keys (send_keys) in calls by Twilio"
+    )

@@ -31,6 +31,17 @@ from voicepipe.config.agent_store import load_agent
         ("name = 'a'\ntransfer = {ann = 'sip:a@b>'}", "transfer.ann: nobody can be called at 'sip:a@b>'"),
         ("name = 'a'\nkeys = {1x = 'What?'}", "keys: 1x is on no telephone; allowed: 0 to 9, *, # and A to D"),
         ("name = 'a'\nkeys = {1 = ' '}", "keys.1: is empty; say what the caller means, in words"),
+        ("name = 'a'\nhand_over.a = {when = 'Never.'}", "hand_over.a: is this agent itself; name another one"),
+        ("name = 'a'\nhand_over.b = {when = ' '}", "hand_over.b.when: is empty; say in which case b takes over"),
+        (
+            "name = 'a'\nhand_over.b = {when = 'Ever.', keep = 'some'}",
+            'hand_over.b.keep: cannot be "some"; allowed: "all", "last", "summary"',
+        ),
+        ("name = 'a'\nhand_over.b = {}", "hand_over.b.when: is missing"),
+        (
+            "name = 'a'\ntools = [{name = 'hand_over', function = 'm:f'}]",
+            "tools[0].name: hand_over is a tool of every agent's; choose another name",
+        ),
         ("name = 'a'\nkey_pause_ms = -1", "key_pause_ms: cannot be -1"),
         (
             "name = 'a'\nintents = [{name = 'i', examples = ['x'], transfer = 'desk'}]",
@@ -41,6 +52,10 @@ from voicepipe.config.agent_store import load_agent
             "name = 'a'\n"
             "tools = [{name = 't', function = 'voicepipe.tools.restaurant:book_table', while_running = ['']}]",
             "tools[0].while_running: a text is empty; say what callers are to hear while t runs",
+        ),
+        (
+            "name = 'a'\ntools = [{name = 'send_keys', function = 'voicepipe.tools.restaurant:book_table'}]",
+            "tools[0].name: send_keys is a tool of every agent's; choose another name",
         ),
         (
             "name = 'a'\nintents = [{name = 'i', examples = ['x'], end_call = true}]",

@@ -99,6 +99,16 @@ def test_the_agents_of_a_tenant_must_exist(tmp_path: Path) -> None:
         open_agents(Config(pop=PopConfig(agents=str(tmp_path)), tenants=(tenant,)))
 
 
+def test_those_to_whom_agents_hand_over_must_exist(tmp_path: Path) -> None:
+    file = tmp_path / "1.toml"
+    write(file, "name = 'front-desk'\nhand_over.bookin = {when = 'Booking.'}")
+    write(tmp_path / "2.toml", "name = 'booking'")
+    config = Config(pop=PopConfig(agents=str(tmp_path)))
+    with pytest.raises(ConfigError, match=r"agent front-desk: hand_over\.bookin: .*did you mean booking\?; allowed: b"):
+        open_agents(config)
+    assert open_agents(config, wanted=file).names(), "one agent is tried alone"
+
+
 def test_an_edit_is_taken_over_and_live_calls_keep_theirs(tmp_path: Path) -> None:
     path = write(tmp_path / "1.toml", "name = 'desk'\ngreeting = 'Hello.'")
     store = AgentStore(tmp_path)

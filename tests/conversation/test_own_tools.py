@@ -1,10 +1,20 @@
-"""Where callers can be put through to, and the tool by which a model has that done."""
+"""Where callers can be put through to, and keys that can be pressed: the tools by which a model has that done."""
 
 import pytest
 
 from voicepipe.agent import Agent
-from voicepipe.base.errors import TransferFailed
-from voicepipe.conversation.own_tools import is_target, number, sip_uri, target, transfer_tool
+from voicepipe.base.errors import ToolError, TransferFailed
+from voicepipe.conversation.own_tools import (
+    SEND_KEYS_TOOL,
+    is_target,
+    keys_to_send,
+    number,
+    partly_sent,
+    sip_uri,
+    target,
+    transfer_tool,
+)
+from voicepipe.tools import tool_arguments
 
 AGENT = Agent("desk", transfer={"ann": "sip:ann@example.com", "bar": "tel:+14155550123"})
 
@@ -55,3 +65,27 @@ def test_what_networks_are_asked_for(target: str, dialled: str, uri: str) -> Non
 )  # fmt: skip
 def test_what_is_no_target(text: str) -> None:
     assert not is_target(text)
+
+
+@pytest.mark.parametrize("keys", ["1", "1w2#", "W*ABCD", "0" * 32, "w1"])
+def test_keys_that_can_be_pressed(keys: str) -> None:
+    assert keys_to_send(f'{{"keys": "{keys}"}}') == keys
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["", "{}", "[]", '{"keys": 1}', '{"keys": ""}', '{"keys": "w"}', '{"keys": "one"}', '{"keys": "1 2"}',
+     '{"keys": "1\\n"}', '{"keys": "a"}', '{"keys": "' + "1" * 33 + '"}', "{" * 9999],
+)  # fmt: skip
+def test_anything_else_is_explained(arguments: str) -> None:
+    with pytest.raises(ToolError, match="`keys` must be a text of 1 to 32 of"):
+        keys_to_send(arguments)
+
+
+def test_the_schema_of_keys_can_be_read_by_models() -> None:
+    assert not tool_arguments.problem(SEND_KEYS_TOOL.parameters)
+
+
+def test_what_was_sent_of_keys_is_told() -> None:
+    assert partly_sent("1w2#", "1w", "interrupted") == 'Error: interrupted: "1w" was sent, and "2#" was not'
+    assert partly_sent("1w2#", "", "no telephone") == "Error: not sent: no telephone"

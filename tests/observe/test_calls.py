@@ -211,3 +211,27 @@ async def test_whom_a_caller_was_put_through_to_is_told() -> None:
         call.note(event, 1001.0)
     call.ended("transferred", 1002.0)
     assert [(end.reason, end.transferred_to) for end in ends] == [("transferred", "sip:ann@example.com")]
+
+
+async def test_who_has_the_call_is_told_turn_by_turn() -> None:
+    turns, followed, ends = list[tuple[str, str]](), list[str](), list[CallEnd]()
+
+    class Follower(CallFollower):
+        def turn(self, call: CallFacts, full: FullTurn) -> None:
+            turns.append((full.turn.agent, full.heard))
+
+        def handed_over(self, call: CallFacts, to: str) -> None:
+            followed.append(to)
+
+        def ended(self, call: CallFacts, end: CallEnd) -> None:
+            ends.append(end)
+
+    recording = await play(load("hand_over"))
+    call = LiveCall(LastTurns(), 300, "acme", "scenario", (Follower(),))
+    call.answered("call_1", LINE, 1000.0)
+    for _, event in recording.events:
+        call.note(event, 1001.0)
+    assert call.row().agent == "booking"
+    call.ended("caller", 1002.0)
+    assert turns == [("scenario", "i want to book"), ("booking", "for two")]
+    assert followed == ["booking"] and [end.handed_to for end in ends] == [("booking",)]

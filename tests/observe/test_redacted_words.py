@@ -97,3 +97,26 @@ def test_ones_own_patterns() -> None:
 def test_long_texts_are_cut() -> None:
     follower, _ = told(spoken("x" * 3 * LONGEST), *answer(1), CallEnded("caller"))
     assert len(follower.texts[0]) == LONGEST
+
+
+def test_keys_that_the_agent_presses_are_masked_but_a_menus_choice_is_not() -> None:
+    pin = ToolUse("send_keys", 900.0, arguments='{"keys": "4w711#"}', result="sent")
+    part = ToolUse(
+        "send_keys", failed=True, arguments='{"keys": "4711#"}', result='Error: "471" was sent, and "1#" was not'
+    )
+    choice, other = ToolUse("send_keys", 200.0, arguments='{"keys": "2w#"}'), ToolUse("find", arguments='{"id": "987"}')
+    follower, _ = told(
+        *asked(1, "My number is 4711.", choice, other), *asked(2, "", pin), *asked(3, "I said 4711.", part),
+        CallEnded("caller"),
+    )  # fmt: skip
+    first, second, third = (follower.at_last[number] for number in range(3))
+    assert [use.arguments for use in first.tools] == [choice.arguments, other.arguments]
+    assert (first.answered, third.answered) == ("My number is [keys].", "I said [keys].")
+    assert [json.loads(use.arguments) for use in (*second.tools, *third.tools)] == [{"keys": "[keys]"}] * 2
+    assert third.tools[0].result == 'Error: "[keys]" was sent, and "1#" was not'
+
+
+def test_keys_that_the_agent_presses_stay_where_keys_are_kept() -> None:
+    pin = ToolUse("send_keys", 900.0, arguments='{"keys": "4711#"}', result="sent")
+    follower, _ = told(*asked(1, "", pin), CallEnded("caller"), redaction=RedactionConfig(keys=False))
+    assert follower.at_last[0].tools[0].arguments == pin.arguments

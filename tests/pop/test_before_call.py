@@ -64,7 +64,7 @@ def test_a_reason_to_refuse_is_one_line() -> None:
         ('{"variables": {"a b": "x"}}', "^variables: 'a b' is no name"),
         ('{"variables": {"a": []}}', r"^variables\[...\]"),
         ('{"agent": "sales"}', "hooks.agents of clinic does not name 'sales': add it there"),
-        ('{"agent": "gone"}', "there is no agent 'gone' at this PoP"),
+        ('{"agent": "gone"}', "this PoP has no agent 'gone' that can answer"),
     ],
 )
 def test_an_answer_that_cannot_be_used_says_why(answer: str, why: str) -> None:

@@ -20,15 +20,16 @@ from tests.support.scripted import (
 from tests.support.scripted_opinions import ScriptedTurnModel
 from voicepipe.agent import Agent, CallSettings, Origin, SemanticVad, ServerVad, Tool, ToolSpec
 from voicepipe.audio import BLOCK, RATE, Block, Pcm, dbfs
-from voicepipe.base.errors import CallError, TransferFailed
+from voicepipe.base.errors import CallError, KeysFailed, TransferFailed
 from voicepipe.call.call import Call
+from voicepipe.call.call_context import CallServices
 from voicepipe.call.tool_runs import ToolRuns
 from voicepipe.call_api import ReplyRequest
 from voicepipe.config import Config
 from voicepipe.conversation.events import CallEvent, Item
 from voicepipe.engines.base import Delta, Engines, OnPartial, ToolCall
 from voicepipe.ingress.socket_line import by_timer
-from voicepipe.line import HIDDEN, NetworkQuality, Pump, SoundListener
+from voicepipe.line import HIDDEN, PAUSES, TAKES_NO_KEYS, NetworkQuality, OnKeys, Pump, SoundListener
 
 SCENARIOS = ROOT / "tests" / "scenarios"
 
@@ -139,6 +140,10 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     refused: list[str] = []
     """Names of the errors that the client's requests met, in order."""
     agent: dict[str, Any] = {}
+    colleagues: dict[str, dict[str, Any]] = {}
+    """Other agents of the PoP, by name."""
+    spoken: list[str] = []
+    """`voice: text` of what the voice was asked for, in order; others may stand between."""
     does: list[Does] = []
     mutes: list[Mutes] = []
     plays: list[Plays] = []
@@ -146,6 +151,10 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     transfers: Transfers | None = None
     transferred: list[str] = []
     """Where the line was asked to send its caller, in order."""
+    takes_keys: bool = False
+    """The line can be sent keys."""
+    pressed: str = ""
+    """The keys that were sent to the line, in order."""
     asked: list[str] = []
     """What the recogniser was told that the agent had said, when each utterance began."""
     firsts: list[str] = []
@@ -177,6 +186,8 @@ class ScenarioLine:
     began: float = 0.0
     ended: bool = False
     transferred: list[str] = field(default_factory=list)
+    pressed: list[tuple[float, str]] = field(default_factory=list)
+    """(ms since the answer, key) of each key and pause that was sent: when it ended."""
     _samples: int = 0
     _play_end: float = 0.0
 
@@ -216,6 +227,21 @@ class ScenarioLine:
         await asyncio.sleep(self.scenario.transfers.after_ms / 1000)
         if why := self.scenario.transfers.fails:
             raise TransferFailed(why)
+
+    @property
+    def lacks_keys(self) -> str:
+        return "" if self.scenario.takes_keys else TAKES_NO_KEYS
+
+    def send_keys(self, keys: str, on_sent: OnKeys = lambda keys: None) -> "asyncio.Future[None]":
+        if self.lacks_keys:
+            raise KeysFailed(self.lacks_keys)
+        return asyncio.ensure_future(self._dial(keys, on_sent))
+
+    async def _dial(self, keys: str, on_sent: OnKeys) -> None:
+        for key in keys:
+            await asyncio.sleep(PAUSES.get(key, 0.24))
+            self.pressed.append((self.now_ms(), key))
+            on_sent(key)
 
     def send(self, pcm: Pcm) -> None:
         self.sent.append((self.now_ms(), dbfs(pcm)))
@@ -325,6 +351,8 @@ def told(event: CallEvent) -> str:
             return f"ended: {event.reason} {event.detail}".strip()  # type: ignore[union-attr]
         case "SpeechStarted" | "SpeechStopped":
             return "voice starts" if name == "SpeechStarted" else "voice stops"
+        case "AgentChanged":
+            return f"now with: {event.settings.agent.name}"  # type: ignore[union-attr]
         case "KeyPressed":
             return f"key {event.key}"  # type: ignore[union-attr]
     return ""
@@ -376,6 +404,11 @@ async def play(
         return asyncio.ensure_future(run_tool(tool, call, about))
 
     settings = msgspec.convert(scenario.settings, Overlay).over(CallSettings.of(agent))
+    others = {name: msgspec.convert({"name": name, **keys}, Agent) for name, keys in scenario.colleagues.items()}
+
+    def colleagues(name: str) -> CallSettings | None:
+        return CallSettings.of(others[name]) if name in others else None
+
     story: list[str] = []
 
     def emit(event: CallEvent) -> None:
@@ -384,7 +417,7 @@ async def play(
             story.append(words)
 
     config, clock = msgspec.convert(scenario.config, Config), asyncio.get_running_loop().time
-    call = Call("rtc_1", line, settings, engines, config, begin_tool, emit, clock)
+    call = Call("rtc_1", line, settings, engines, config, CallServices(begin_tool, colleagues), emit, clock)
     refused: list[str] = []
     async with asyncio.TaskGroup() as group:
         clients = [group.create_task(_do(does, n, call, refused)) for n, does in enumerate(scenario.does)]

@@ -119,14 +119,20 @@ class ScriptedTts(scripted.ScriptedTts):
         self._first_ms = first_ms
         self.spoken: list[str] = []
         """Every text that was asked for, in order."""
+        self.voiced: list[tuple[str, str]] = []
+        """The voice and the text of each."""
         self.firsts: list[str] = []
         """Texts that a caller was waiting for."""
+
+    def voice_for(self, asked: str, language: str = "") -> str:
+        return asked or "scripted"
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
     ) -> AsyncGenerator[Speech, None]:
         self.firsts += [text] if first else []
         self.spoken.append(text)
+        self.voiced.append((voice, text))
         if not text.strip():
             return
         if self._stalls_at in text.split():

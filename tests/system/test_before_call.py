@@ -111,9 +111,10 @@ async def site(folder: Path, kind: str, *answers: Any, ms: int = 300) -> AsyncIt
         (folder / "night.toml").write_text('name = "night"\n')
         (folder / "plain.toml").write_text('name = "plain"\n')
         routes = [{"called": "plain", "agent": "plain"}, {}]
-        tables = {"pop": {"agents": str(folder), "slots": 30, "budget_ms": 600_000}, "engines": SCRIPTED,
+        its = {"agents": str(folder), "slots": 30, "budget_ms": 600_000}
+        tables = {"pop": its, "engines": SCRIPTED,
                   "http": {"port": free_port()}, "sip": {"port": free_port()}, "routes": routes,
-                  "webrtc": {"connect_ms": 1000}}  # fmt: skip
+                  "webrtc": {"connect_ms": 1000}, "records": {"folder": str(folder / "kept")}}  # fmt: skip
         async with running(msgspec.convert(tables, Config)) as pop:
             made = Site(pop, folder)
             yield made, server
@@ -183,6 +184,22 @@ async def test_a_caller_who_is_gone_meanwhile_gives_the_slot_back_at_once(door: 
         if kind == "server":
             await until(lambda: server.left == 1)
         assert its.pop.dashboard.view(None, 10).refusals == {}
+
+
+async def test_the_record_says_who_was_called_who_answered_and_how_the_hook_went(tmp_path: Path) -> None:
+    async with site(tmp_path, "server", {"agent": "night"}, {"agent": "plain"}) as (its, server):
+        for _ in range(2):
+            await its.call("sip")
+        async with httpx.AsyncClient(base_url=f"http://{its.http}", trust_env=False) as client:
+            rows: list[dict[str, Any]] = []
+            async with asyncio.timeout(60):
+                while len(rows) < 2:
+                    rows = (await client.get("/v1/records")).json()["data"]
+        wrong, right = rows
+        assert [row["id"] for row in (right, wrong)] == [asked["call"]["id"] for asked in server.asked]
+        assert (right["agent"], right["hook"]["agent"], right["hook"]["outcome"]) == ("night", "front-desk", "answered")
+        assert (wrong["agent"], wrong["hook"]["outcome"]) == ("front-desk", "invalid")
+        assert "hooks.agents of front-desk does not name 'plain': add it there" in wrong["hook"]["why"]
 
 
 async def test_a_telephone_rings_while_the_hook_is_asked(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import weakref
 import pytest
 
 from tests.support.collector import uncollected
-from tests.support.scenario import SCENARIOS, Recording, Scenario, load, play
+from tests.support.scenario import SCENARIOS, Recording, load, play
 from voicepipe.conversation.events import ReplyDone
 
 NAMES = sorted(path.stem for path in SCENARIOS.glob("*.toml"))
@@ -31,7 +31,7 @@ async def test_scenario(name: str) -> None:
 def _as_expected(recording: Recording) -> None:
     scenario = recording.scenario
     story = recording.story
-    _in_order(scenario, story)
+    _in_order(scenario.expect, story)
     for beginning in scenario.never:
         assert not [line for line in story if line.startswith(beginning)], story
     if scenario.prompt:
@@ -39,11 +39,11 @@ def _as_expected(recording: Recording) -> None:
         assert [f"{message.role}: {message.text}" for message in messages] == scenario.prompt
     assert recording.refused == scenario.refused
     assert recording.line.transferred == scenario.transferred
+    assert "".join(key for _, key in recording.line.pressed) == scenario.pressed
     rungs = [event.record.ladder for _, event in recording.events if isinstance(event, ReplyDone)]
     if scenario.asked:
         assert recording.asr.asked == scenario.asked
-    if scenario.firsts:
-        assert [text for text in recording.tts.firsts if text.strip()] == scenario.firsts
+    _voiced_as_expected(recording)
     if scenario.ladder:
         assert [rung for rung in rungs if rung] == scenario.ladder
     for says, bounds in ((scenario.says[:1], scenario.gap_ms), (scenario.says[-1:], scenario.last_gap_ms)):
@@ -69,8 +69,15 @@ def _as_expected(recording: Recording) -> None:
         assert loud is not None and loud - quiet < 1000
 
 
-def _in_order(scenario: Scenario, story: list[str]) -> None:
+def _voiced_as_expected(recording: Recording) -> None:
+    scenario, tts = recording.scenario, recording.tts
+    _in_order(scenario.spoken, [f"{voice}: {text.strip()}" for voice, text in tts.voiced])
+    if scenario.firsts:
+        assert [text for text in tts.firsts if text.strip()] == scenario.firsts
+
+
+def _in_order(expected: list[str], story: list[str]) -> None:
     at = 0
-    for line in scenario.expect:
+    for line in expected:
         assert line in story[at:], f"{line!r} is missing in {story[at:]}, all: {story}"
         at = story.index(line, at) + 1

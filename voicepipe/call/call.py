@@ -16,21 +16,20 @@ import msgspec
 from voicepipe.agent import CallSettings
 from voicepipe.base.error_texts import shown
 from voicepipe.base.errors import InputEmpty, NoReply, ReplyActive, cause
-from voicepipe.call.call_context import CallContext, ReplyOrder
+from voicepipe.call.call_context import CallContext, CallServices, ReplyOrder
 from voicepipe.call.call_tasks import CallTasks
+from voicepipe.call.key_sending import KeySending
 from voicepipe.call.keypad_turns import KeypadTurns
 from voicepipe.call.manual_turns import ManualTurns
 from voicepipe.call.playout import Playout
 from voicepipe.call.reply import Reply
-from voicepipe.call.speech import PhraseSpeaker
-from voicepipe.call.tool_runs import BeginTool
 from voicepipe.call.transfer import Transfer
 from voicepipe.call.tts_cache import FixedPhraseWarmUp
 from voicepipe.call.turns import Turns
 from voicepipe.call_api import ReplyRequest, Size
 from voicepipe.config import Config
-from voicepipe.conversation.events import CallEnded, CallEvent, Item, KeyPressed
-from voicepipe.conversation.own_tools import TRANSFER_TOOL
+from voicepipe.conversation.events import AgentChanged, CallEnded, CallEvent, Item, KeyPressed
+from voicepipe.conversation.own_tools import SEND_KEYS, TRANSFER_TOOL
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.engines.base import Engines
 from voicepipe.line import Line
@@ -56,7 +55,7 @@ class Call:
         settings: CallSettings,
         engines: Engines,
         config: Config,
-        begin_tool: BeginTool,
+        pop: CallServices,
         emit: Callable[[CallEvent], None],
         clock: Callable[[], float],
     ) -> None:
@@ -66,8 +65,9 @@ class Call:
         us: Call = weakref.proxy(self)
         """Our parts know us by this weak reference: a cycle would keep the call's sound until the collector ran."""
         self._playout = Playout(line, clock, config.turn.duck_db)
-        speaker = PhraseSpeaker(engines.tts, line.out_rate, settings.agent.language, engines.made_ahead)
-        context = CallContext(call_id, engines, speaker, self._playout, begin_tool, config.ladder, clock, emit)
+        # A method of `us` would hold the call itself.
+        hand_over = lambda settings: us.handed_over(settings)  # noqa: E731
+        context = CallContext(call_id, engines, self._playout, pop, config.ladder, clock, emit, hand_over)
         self._context = context
         self._history, self._tool_runs = context.history, context.tool_runs
         self._turns = turns = Turns(context, config, settings, tasks, us)
@@ -76,7 +76,8 @@ class Call:
         self._manual_turns = ManualTurns(call_id, turns, tasks)
         self._keypad_turns = KeypadTurns(turns, self._manual_turns, tasks, context.ids)
         self._transfer = Transfer(call_id, line, turns, tasks, us)
-        self._warm_up = FixedPhraseWarmUp(speaker, tasks)
+        self._key_sending = KeySending(context, turns, tasks)
+        self._warm_up = FixedPhraseWarmUp(context.speaker, tasks)
         self._greeting: Reply | None = None
         """The greeting, which a client's own reply may replace."""
         self._asked: asyncio.Future[None] | None = None
@@ -123,10 +124,17 @@ class Call:
             self._warm_up.begin(settings)
         self._hearing.configure(settings)
 
-    def takes_leave(self, farewell: ToolCall) -> None:
-        """As `ReplyListener.takes_leave`."""
-        if farewell.name == TRANSFER_TOOL:
-            self._transfer.by_model(farewell)
+    def handed_over(self, settings: CallSettings) -> None:
+        """Another agent goes on with the call; what a client has set for it stays."""
+        self.configure(self.settings.handed_to(settings))
+        self._emit(AgentChanged(self.settings))
+
+    def calls_own_tool(self, call: ToolCall) -> None:
+        """As `ReplyListener.calls_own_tool`."""
+        if call.name == TRANSFER_TOOL:
+            self._transfer.by_model(call)
+        elif call.name == SEND_KEYS:
+            self._key_sending.begin(call)
         else:
             self._tasks.spawn(self._hang_up_when_heard())
 
@@ -159,7 +167,7 @@ class Call:
         return self._speaking.settings
 
     def voice_for(self, asked: str) -> str:
-        return self._context.engines.tts.voice_for(asked, self._context.speaker.language)
+        return self._context.engines.tts.voice_for(asked, self.settings.agent.language)
 
     def items(self) -> Sequence[Item]:
         return self._history.visible()
@@ -227,6 +235,8 @@ class Call:
             awaited.cancel()
             if not reply:
                 return
+        if response_id is None and self._key_sending.stop() and not reply:
+            return
         if reply is None or response_id not in (None, reply.id):
             raise NoReply("Cancellation failed: no active response found")
         self._speaking.end("client_cancelled")

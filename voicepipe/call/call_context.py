@@ -1,22 +1,49 @@
 """What both sides of one call work with, and what a reply is asked to be."""
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
-from voicepipe.agent import CallSettings, Origin, ToolSpec
+from voicepipe.agent import Agent, CallSettings, Origin, ToolSpec
 from voicepipe.base import call_ids
+from voicepipe.base.errors import ToolError
 from voicepipe.base.words import count
 from voicepipe.call.playout import Playout
 from voicepipe.call.speech import PhraseSpeaker
 from voicepipe.call.tool_runs import BeginTool, ToolRuns, called
 from voicepipe.config import LadderConfig
-from voicepipe.conversation.events import CallEvent, Item
+from voicepipe.conversation.events import TOOL_CHARS, CallEvent, Item, ToolUse
+from voicepipe.conversation.hand_over import HAND_OVER, hand_over_tool
 from voicepipe.conversation.history import History, Ids
-from voicepipe.conversation.own_tools import END_CALL_TOOL, transfer_tool
-from voicepipe.conversation.prompt import Prompt, ToolCall, with_origin
+from voicepipe.conversation.own_tools import END_CALL_TOOL, SEND_KEYS, SEND_KEYS_TOOL, keys_to_send, transfer_tool
+from voicepipe.conversation.prompt import Message, Prompt, ToolCall, with_origin
 from voicepipe.engines.base import Engines
+from voicepipe.turn.menus import why_not_to_press
+
+log = logging.getLogger(__name__)
+
+
+class Colleagues(Protocol):
+    """The other agents of a PoP, as one call may be handed over to them. Bound to the call by `_AdmittedCall.open`
+    (`pop/pop.py`)."""
+
+    def __call__(self, name: str) -> CallSettings | None:
+        """The settings with which the agent `name` would have begun this call; None: it cannot take the call now."""
+
+
+def alone(name: str) -> CallSettings | None:
+    """Null object of `Colleagues`: there is no other agent."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class CallServices:
+    """What one call asks its PoP for."""
+
+    begin_tool: BeginTool
+    colleagues: Colleagues = alone
 
 
 @dataclass(slots=True)
@@ -25,31 +52,65 @@ class CallContext:
 
     call_id: str
     engines: Engines
-    speaker: PhraseSpeaker
     playout: Playout
-    begin_tool: BeginTool
+    pop: CallServices
     ladder: LadderConfig
     clock: Callable[[], float]
     emit: Callable[[CallEvent], None]
+    hand_over: Callable[[CallSettings], None]
+    """Lets another agent go on with the call, with these settings."""
     ids: Ids = field(init=False)
     history: History = field(init=False)
     tool_runs: ToolRuns = field(init=False)
+    own_tools_over: list[ToolUse] = field(default_factory=list)
+    """Uses of tools of ours that were over after their reply; the next reply that ends names them."""
+    _speakers: dict[str, PhraseSpeaker] = field(init=False)
 
     def __post_init__(self) -> None:
         self.ids = Ids(call_ids.bare(self.call_id))
         self.history = History(ids=self.ids)
-        self.tool_runs = ToolRuns(self.history, self.ids, self.begin_tool)
+        self.tool_runs = ToolRuns(self.history, self.ids, self.pop.begin_tool)
+        self._speakers: dict[str, PhraseSpeaker] = {}
+
+    @property
+    def out_rate(self) -> int:
+        """Sample rate in Hz of what is said."""
+        return self.playout.line.out_rate
+
+    def speaker(self, agent: Agent) -> PhraseSpeaker:
+        """The speaker of this agent's phrases, which keeps those that are made ahead."""
+        if agent.name not in self._speakers:
+            engines = self.engines
+            self._speakers[agent.name] = PhraseSpeaker(engines.tts, self.out_rate, agent.language, engines.made_ahead)
+        return self._speakers[agent.name]
 
     def own_tools(self, settings: CallSettings) -> list[ToolSpec]:
-        """Our tools that the model is offered: for transferring, if the line can and the agent knows where to, and for
-        hanging up, if the agent allows it; none of whose name the client or the agent has a tool."""
+        """Our tools that the model is offered: for handing over, if another agent can take the call, for transferring,
+        if the line can and the agent knows where to, for hanging up, if the agent allows it, and for pressing keys, if
+        the line takes some, too; none of whose name the client or the agent has a tool."""
         agent, own = settings.agent, list[ToolSpec]()
+        if colleagues := {name: entry for name, entry in agent.hand_over.items() if self.pop.colleagues(name)}:
+            own.append(hand_over_tool(colleagues))
         if self.playout.line.transfers and agent.transfer:
             own.append(transfer_tool(agent))
         if agent.end_call:
             own.append(END_CALL_TOOL)
+        if agent.send_keys and not self.playout.line.lacks_keys:
+            own.append(SEND_KEYS_TOOL)
         taken = {spec.name for spec in settings.tools} | {tool.name for tool in agent.tools}
         return [spec for spec in own if spec.name not in taken]
+
+    def wrong(self, call: ToolCall) -> str:
+        """Why a tool of ours is not begun, as the model reads it; empty: it is, once the reply has been heard."""
+        if call.name != SEND_KEYS:
+            return ""
+        try:
+            keys_to_send(call.arguments)
+        except ToolError as error:
+            return str(error)
+        if why := why_not_to_press(self.history.items):
+            log.warning("%s: keys are %s", self.call_id, why)
+        return why
 
     def order(
         self, settings: CallSettings, words: str = "", *, speculative: bool = False, items: Sequence[Item] | None = None
@@ -66,10 +127,21 @@ class CallContext:
     def _prompt(self, history: History, settings: CallSettings, words: str, speculative: bool) -> Prompt:
         instructions = with_origin(settings.instructions, settings.origin)
         messages = history.messages(instructions, [Item("", text=words)])
+        tools = self._tools(settings)
+        return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
+
+    def _tools(self, settings: CallSettings) -> tuple[ToolSpec, ...]:
         theirs = {spec.name for spec in settings.tools}
         agents = (tool.spec for tool in settings.agent.tools if tool.name not in theirs)
-        tools = (*settings.tools, *agents, *self.own_tools(settings))
-        return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
+        return (*settings.tools, *agents, *self.own_tools(settings))
+
+    def handed_prompt(self, messages: Sequence[Message], settings: CallSettings, *, last: bool) -> Prompt:
+        """The request to an agent that has just been handed the call, and goes on with these messages. `last`: it
+        cannot hand the call over at once."""
+        instructions = with_origin(settings.instructions, settings.origin)
+        system = (Message("system", instructions),) if instructions else ()
+        tools = tuple(tool for tool in self._tools(settings) if not (last and tool.name == HAND_OVER))
+        return Prompt((*system, *messages), tools, max_tokens=settings.max_tokens, agent=settings.agent)
 
     def about(self, origin: Origin) -> dict[str, Any]:
         """The phone call as tools read it: {"id", "caller", "called", "headers"}."""
@@ -88,11 +160,34 @@ class CallContext:
             named.append(call)
         return named
 
+    def unused(self, call: ToolCall) -> None:
+        """Forget a tool that ran on the server (`used`): the reply that called it was taken back."""
+        for item in [item for item in self.history.items if item.call_id == call.call_id]:
+            self.history.delete(item.id)
+
     def used(self, call: ToolCall, result: str) -> None:
         """A tool ran on the server: the conversation holds it, and the client does not see it."""
-        output = Item(self.ids.new("item"), "function_call_output", call_id=call.call_id, output=result)
-        for item in (called(self.ids, call), output):
-            self.history.add(item, hidden=True)
+        self.ended(self.begun(call), result)
+
+    def own_tool_over(
+        self, call: ToolCall, result: str, *, item: Item | None = None, failed: bool = False, took: float | None = None
+    ) -> None:
+        """A tool of ours is over, or will not begin: the conversation holds what came of it, and the next reply that
+        ends names it. `item`: as `begun` returned it; `took`: milliseconds."""
+        self.ended(item or self.begun(call), result)
+        use = ToolUse(call.name, took, failed=failed, arguments=call.arguments[:TOOL_CHARS], result=result)
+        self.own_tools_over.append(use)
+
+    def begun(self, call: ToolCall) -> Item:
+        """A tool of ours begins: the conversation holds its call, of which the client sees nothing."""
+        item = called(self.ids, call)
+        self.history.add(item, hidden=True)
+        return item
+
+    def ended(self, item: Item, result: str) -> None:
+        """What came of the tool whose call is `item`: the conversation holds it behind the call."""
+        output = Item(self.ids.new("item"), "function_call_output", call_id=item.call_id, output=result)
+        self.history.add(output, item.id if item.id in self.history else None, hidden=True)
 
 
 @dataclass

@@ -21,6 +21,8 @@ class SentItem:
     words: tuple[tuple[str, int], ...]
     sent: int
     """Samples at the line's rate."""
+    start: int
+    """Sample of its reply at which it begins."""
     delivery: ResultDelivery
 
 
@@ -34,7 +36,7 @@ class Conversation:
         self._history = context.history
         self._emit = context.emit
         self._tool_runs = context.tool_runs
-        self._rate = context.speaker.out_rate
+        self._rate = context.out_rate
         self._spoken: dict[str, SentItem] = {}
 
     def last(self) -> Item | None:
@@ -69,22 +71,23 @@ class Conversation:
         heard = ms_to_samples(audio_end_ms, self._rate)
         if audio_end_ms < round(samples_to_ms(spoken.sent, self._rate)):
             # As after a cancel, the next reply tells the pending results.
-            self._tool_runs.put_off(spoken.delivery.broke_off(heard))
+            self._tool_runs.put_off(spoken.delivery.broke_off(spoken.start + heard))
         changed = self._history.heard(item_id, cut_at(spoken.words, heard), audio_end_ms)
         self._emit(ItemTruncated(item_id, audio_end_ms))
         return changed
 
     def emit_cut(self, said: ReplyEvents) -> None:
         """A reply was ended: emit how much the caller heard of an item that was announced as complete."""
-        if said.completed_item and said.heard_ms < said.sent_ms:
-            self._emit_truncated(said.completed_item, said.heard_ms)
+        for item_id, heard_ms in said.truncated():
+            self._emit_truncated(item_id, heard_ms)
 
     def repair(self, said: ReplyEvents, *, ended: bool) -> None:
         """A reply was a cut-in: for the prompt it was not said. `ended`: it was heard to its end."""
-        if said.message:
-            self._history.repair(said.message)
-        if said.spoken_item and not ended:
-            self._emit_truncated(said.spoken_item, said.heard_ms)
+        for message in said.messages:
+            self._history.repair(message.item.id)
+        for message in () if ended else said.spoken():
+            self._emit_truncated(message.item.id, message.item.audio_ms or 0)
+        said.takes_back()
 
     def _emit_truncated(self, item_id: str, heard_ms: int) -> None:
         """Emit that an item, which is shortened already, was truncated."""
@@ -93,8 +96,9 @@ class Conversation:
             self._emit(ItemTruncated(item_id, heard_ms))
 
     def remember(self, said: ReplyEvents) -> None:
-        """Keep how a reply's item went to the line."""
-        if item_id := said.spoken_item:
-            self._spoken.setdefault(item_id, SentItem(tuple(said.words), said.sent, said.delivery))
-            while len(self._spoken) > REMEMBERED_REPLIES:
-                del self._spoken[next(iter(self._spoken))]
+        """Keep how a reply's messages went to the line."""
+        for message in said.spoken():
+            sent = SentItem(tuple(message.words), message.sent, message.start, said.delivery)
+            self._spoken.setdefault(message.item.id, sent)
+        while len(self._spoken) > REMEMBERED_REPLIES:
+            del self._spoken[next(iter(self._spoken))]

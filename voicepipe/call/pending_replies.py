@@ -20,14 +20,14 @@ class PendingReplies:
         self, context: CallContext, conversation: Conversation, hearing: Hearing, speaking: Speaking, tasks: CallTasks
     ) -> None:
         self.waiting: set[str] = set()
-        """Why turns are not answered for now: keys that are still being pressed, or a transfer."""
+        """Why turns are not answered for now: keys that are still being pressed, on either side, or a transfer."""
         self._context = context
         self._tool_runs = context.tool_runs
         self._tool_runs.on_over = self._tool_over
         self._conversation = conversation
         self._hearing, self._speaking = hearing, speaking
         self._tasks = tasks
-        self._what: Literal["", "turn", "tool"] = ""
+        self._what: Literal["", "turn", "failure", "keys"] = ""
         """What the pending reply is to answer; "": none is pending."""
         self._since = 0
         """How many replies the model had made by then. One more reply answers all that is pending."""
@@ -67,7 +67,13 @@ class PendingReplies:
         """A tool of ours that the model has called failed: a reply follows later, in which the model reads why and says
         so."""
         self._context.used(call, f"Error: {why}")
-        self._what, self._since = "tool", self._speaking.prompted
+        self._what, self._since = "failure", self._speaking.prompted
+
+    def keys_over(self) -> None:
+        """The conversation has what came of keys that the model has called for. A reply follows later, unless the
+        client asks for replies itself; it may be silent."""
+        if self.answers_unasked:
+            self._what, self._since = "keys", self._speaking.prompted
 
     def _tool_over(self) -> None:
         """The conversation has a new tool result. A prepared reply does not know it, so drop that, and answer it if one
@@ -85,9 +91,11 @@ class PendingReplies:
         if not (what or results) or self.waiting or self._speaking.reply:
             return
         settings = self._speaking.settings
-        if what == "tool":  # A person hears that it failed before it is tried again.
+        if what == "failure":  # A person hears that it failed before it is tried again.
             settings = msgspec.structs.replace(settings, tool_choice="none")
-        elif results and settings.tool_choice != "none":  # Nobody has said anything that a tool could be forced upon.
+        elif (
+            results or what == "keys"
+        ) and settings.tool_choice != "none":  # Nobody has said anything that a tool could be forced upon.
             settings = msgspec.structs.replace(settings, tool_choice="auto")
         self._tool_runs.bring_up(results)
         order = self._context.order(settings)

@@ -10,7 +10,7 @@ import asyncio
 from voicepipe.audio import samples_to_ms
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.call.call_context import CallContext, ReplyOrder
-from voicepipe.call.reply_context import ReplyContext
+from voicepipe.call.reply_context import HandedOver, ReplyContext
 from voicepipe.call.reply_events import ReplyEvents
 from voicepipe.call.reply_speech import ReplySpeech
 from voicepipe.call.reply_writer import ReplyWriter
@@ -36,7 +36,7 @@ class Reply:
         self._speech = ReplySpeech(reply_context, self._reply_writer)
         self._line_start: int | None = None
         """Sample of the line at which it begins."""
-        self._playout, self._tool_runs, self._speaker = context.playout, context.tool_runs, context.speaker
+        self._playout, self._tool_runs, self._out_rate = context.playout, context.tool_runs, context.out_rate
 
     @property
     def over(self) -> bool:
@@ -44,9 +44,9 @@ class Reply:
         return self._reply_context.over
 
     @property
-    def farewell(self) -> ToolCall | None:
-        """The transfer or goodbye that follows once the reply was heard."""
-        return self._reply_writer.farewell
+    def own_call(self) -> ToolCall | None:
+        """The call of a tool of ours that is carried out once the reply was heard: a transfer, keys or a goodbye."""
+        return self._reply_writer.own_call
 
     @property
     def committed(self) -> bool:
@@ -91,6 +91,10 @@ class Reply:
         if self._reply_context.spoken:
             self._line_start = self._playout.begin(self)
         while (piece := await self._reply_context.pieces.get()) is not None:
+            if isinstance(piece, HandedOver):
+                await self._close_message()
+                self.said.hands_over(piece)
+                continue
             self._reply_context.late_reply.begun = True
             if isinstance(piece, ToolCall):
                 await self._close_message()
@@ -142,6 +146,6 @@ class Reply:
         if not self.over:
             self._reply_context.over = True
             self.record.tokens, self.record.phrase_tokens = self._reply_writer.tokens, self._speech.phrase_tokens
-            self.record.sound_ms = samples_to_ms(self._speech.sound, self._speaker.out_rate)
+            self.record.sound_ms = samples_to_ms(self._speech.sound, self._out_rate)
             self.record.voicing_ms = 1000 * self._speech.waited_s
             self.said.finish(status, reason, self._reply_writer.tokens, self._reply_writer.tools())

@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from voicepipe.agent import CallSettings, Keep
 from voicepipe.call.call_context import CallContext, ReplyOrder
 from voicepipe.call.late_reply import LateReply
-from voicepipe.call.speech import AnswerDraft, Phrase
+from voicepipe.call.speech import AnswerDraft, Phrase, PhraseSpeaker
 from voicepipe.call.tool_runs import ToolRun, ToolRuns
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.conversation.timing import Hop, TurnRecord
@@ -59,6 +60,23 @@ class ResultDelivery:
         return missed
 
 
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """A point in a reply at which another agent takes over, in order with the sound."""
+
+    call: ToolCall
+    result: str
+    """The call's result, as the other agent reads it."""
+    keep: Keep
+    before: CallSettings
+    """The call's settings until then."""
+    settings: CallSettings
+    """Those from then on."""
+
+
+Piece = Phrase | ToolCall | HandedOver | None
+
+
 @dataclass(eq=False, slots=True)
 class ReplyContext:
     """The state that the making and the playing half of one reply share."""
@@ -70,7 +88,7 @@ class ReplyContext:
     late_reply: LateReply = field(init=False)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the turn is confirmed: before that nothing leaves the reply, and no tool runs."""
-    pieces: "asyncio.Queue[Phrase | ToolCall | None]" = field(default_factory=lambda: asyncio.Queue(READY_PIECES))
+    pieces: "asyncio.Queue[Piece]" = field(default_factory=lambda: asyncio.Queue(READY_PIECES))
     """Pieces to be played, in order. None: no more come."""
     over: bool = False
     """All of the reply went out, or it was ended: nothing is noted any more."""
@@ -84,6 +102,11 @@ class ReplyContext:
     def __post_init__(self) -> None:
         self.delivery = ResultDelivery(self.context.tool_runs)
         self.late_reply = LateReply(self.context.ladder, self.record, self.context.clock)
+
+    @property
+    def speaker(self) -> PhraseSpeaker:
+        """The speaker for the agent that replies now."""
+        return self.context.speaker(self.order.settings.agent)
 
     @property
     def spoken(self) -> bool:

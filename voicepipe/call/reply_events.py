@@ -1,10 +1,13 @@
 """Enters ONE reply's items in the conversation and emits its events, in the order of the wire's golden trace."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from voicepipe.audio import samples_to_ms
-from voicepipe.call.reply_context import ReplyContext
+from voicepipe.base.errors import ItemUnknown
+from voicepipe.call.reply_context import HandedOver, ReplyContext
 from voicepipe.call.speech import Phrase
 from voicepipe.call.tool_runs import called
 from voicepipe.conversation.events import (
@@ -22,45 +25,59 @@ from voicepipe.conversation.phrases import ends_sentence
 from voicepipe.conversation.prompt import ToolCall
 
 
+@dataclass(slots=True)
+class ReplyMessage:
+    """A message of one reply. There is one, or one of each agent where the reply hands the caller over. Samples are at
+    the line's rate."""
+
+    item: Item
+    start: int
+    """Sample of the reply at which it begins."""
+    words: list[tuple[str, int]] = field(default_factory=list)
+    """Its spoken words, each with the space behind it, and the sample of the message by which the caller has heard
+    it."""
+    sent: int = 0
+    """Samples of it that went to the line."""
+    heard: int | None = None
+    """Samples of it that the caller heard, once it was cut; None: nothing was cut."""
+
+
 class ReplyEvents:
     """Emits the events of one committed reply, keeps its items, and knows how much of them was heard. Samples are at
     the line's rate."""
 
     def __init__(self, reply_context: ReplyContext, reply_id: str) -> None:
-        self.words: list[tuple[str, int]] = []
-        """Words spoken, each with the space behind it, and the samples by which the caller has heard them."""
+        self.messages: list[ReplyMessage] = []
+        """The messages that were or are being said, or written."""
         self.sent = 0
-        """Samples that went to the line."""
-        self.heard_ms = 0
-        """Milliseconds of the reply that the caller heard, once it was stopped."""
-        self.message: str | None = None
-        """Id of the message that was or is being said, or written."""
+        """Samples of the reply that went to the line."""
+        self.handed_over: list[HandedOver] = []
+        """The hand-overs of this reply, in order."""
         self.delivery = reply_context.delivery
         self._reply_context, self._id = reply_context, reply_id
         self._context, self._order, self._record = reply_context.context, reply_context.order, reply_context.record
         self._unsure: list[tuple[str, int]] = []
         """The last word of a phrase that goes on: whether a sentence ends with it, the next one tells."""
-        self._item: Item | None = None
+        self._open: ReplyMessage | None = None
+        self._prompts_began_at: str | None = None
+        """Id of the item with which prompts began before a hand-over of this reply's left some out."""
         self._items: list[Item] = []
 
-    @property
-    def spoken_item(self) -> str | None:
-        """Id of the message, if it is sound."""
-        return self.message if self._reply_context.spoken else None
+    def spoken(self) -> Iterator[ReplyMessage]:
+        """The messages, if they are sound."""
+        yield from self.messages if self._reply_context.spoken else ()
 
-    @property
-    def completed_item(self) -> str | None:
-        """Id of the spoken message once it was announced as complete; its end may still be to play."""
-        return self.spoken_item if self._item is None else None
+    def truncated(self) -> Iterator[tuple[str, int]]:
+        """The messages that were announced as complete and cut before their end was heard: id, and the milliseconds
+        that were heard."""
+        for message in self.spoken():
+            if message is not self._open and message.heard is not None:
+                yield message.item.id, self._ms(message.heard)
 
     @property
     def is_open(self) -> bool:
         """Whether a message is being said, or written."""
-        return self._item is not None
-
-    @property
-    def sent_ms(self) -> int:
-        return self._ms(self.sent)
+        return self._open is not None
 
     def begin(self) -> None:
         """The turn is confirmed: emit ReplyStarted."""
@@ -70,20 +87,21 @@ class ReplyEvents:
 
     def open(self) -> None:
         """Begin a message, unless one is open."""
-        if self._item is not None:
+        if self._open is not None:
             return
         audio_ms = 0 if self._reply_context.spoken else None
-        self._item = Item(self._context.ids.new("item"), role="assistant", status="in_progress", audio_ms=audio_ms)
-        self.message = self._item.id
-        self._join(self._item)
+        item = Item(self._context.ids.new("item"), role="assistant", status="in_progress", audio_ms=audio_ms)
+        self._open = ReplyMessage(item, self.sent)
+        self.messages.append(self._open)
+        self._join(item)
 
     def speaks(self, phrase: Phrase, start: int) -> None:
         """A phrase begins to be sent, at sample `start` of the reply."""
-        words = [(word, start + end) for word, end in phrase.words]
-        self.words += words
         if phrase.text:
             self._text(phrase)
-        self._note_results(phrase, words)
+        if self._open:
+            self._open.words += [(word, start + end - self._open.start) for word, end in phrase.words]
+        self._note_results(phrase, [(word, start + end) for word, end in phrase.words])
 
     def writes(self, phrase: Phrase) -> None:
         """A phrase is written; for a reply that is text alone."""
@@ -92,14 +110,15 @@ class ReplyEvents:
 
     def close(self, sent: int = 0) -> None:
         """Complete the open message. `sent`: samples of the reply that went to the line, if it is sound."""
-        if self._item is None:
+        if (message := self._open) is None:
             return
         if self._reply_context.spoken:
             self.sent = sent
-            self._item.audio_ms = self.sent_ms
-        self._item.status = "completed"
-        self._done(self._item)
-        self._item = None
+            message.sent = sent - message.start
+            message.item.audio_ms = self._ms(message.sent)
+        message.item.status = "completed"
+        self._done(message.item)
+        self._open = None
 
     def passes_on(self, call: ToolCall) -> None:
         """Emit a tool call that the client is to run."""
@@ -107,22 +126,47 @@ class ReplyEvents:
         self._join(item)
         self._done(item)
 
+    def hands_over(self, handed: HandedOver) -> None:
+        """Another agent goes on with the reply: it has the call from now on."""
+        self._context.used(handed.call, handed.result)
+        if handed.keep != "all":
+            began_at = self._context.history.begin_at_last_words()
+            self._prompts_began_at = self._prompts_began_at or began_at
+        self.handed_over.append(handed)
+        self._context.hand_over(handed.settings)
+
+    def takes_back(self) -> None:
+        """The reply was a cut-in: whoever had the call before it has it again."""
+        for handed in reversed(self.handed_over):
+            self._context.unused(handed.call)
+        if self.handed_over:
+            self._context.hand_over(self.handed_over[0].before)
+        self.handed_over.clear()
+        if self._prompts_began_at:
+            with suppress(ItemUnknown):  # A client has deleted it.
+                self._context.history.begin_at(self._prompts_began_at)
+
     def cut(self, sent: int, heard: int) -> None:
-        """Only what was heard stays of the message, also if it was announced as complete while its end was still to
-        play. `sent` samples of the reply went to the line; the caller heard `heard` of them and hears no more."""
-        self.sent, self.heard_ms = sent, self._ms(heard)
-        message = next((item for item in (self._item, *self._items) if item and item.id == self.spoken_item), None)
-        if message is not None and (message is self._item or heard < sent):
-            message.status = "incomplete"
-            message.text, message.audio_ms = cut_at(self.words, heard), self.heard_ms
+        """Only what was heard stays of the messages, also of one that was announced as complete while its end was still
+        to play. `sent` samples of the reply went to the line; the caller heard `heard` of them and hears no more."""
+        self.sent = sent
+        for message in self.spoken():
+            if message is self._open:
+                message.sent = sent - message.start
+            its = max(0, heard - message.start)
+            if message is self._open or its < message.sent:
+                message.heard = min(its, message.sent)
+                message.item.status = "incomplete"
+                message.item.text = cut_at(message.words, message.heard)
+                message.item.audio_ms = self._ms(message.heard)
         if not self._reply_context.over or heard < sent:
             self.delivery.broke_off(heard)
 
     def leave_open(self) -> None:
         """End the open message as incomplete."""
-        if self._item is not None:
-            self._item.status = "incomplete"
-            self._done(self._item)
+        if self._open is not None:
+            self._open.item.status = "incomplete"
+            self._done(self._open.item)
 
     def finish(self, status: ReplyStatus, reason: str, tokens: int, tools: tuple[ToolUse, ...]) -> None:
         """Emit ReplyDone; nothing follows."""
@@ -134,7 +178,7 @@ class ReplyEvents:
         previous = history.last_visible()
         if self._order.remembered:
             history.add(item)
-            self._reply_context.message = self.message
+            self._reply_context.message = self.messages[-1].item.id if self.messages else None
         self._context.emit(ReplyItemAdded(self._id, item, previous))
 
     def _done(self, item: Item) -> None:
@@ -143,10 +187,11 @@ class ReplyEvents:
 
     def _text(self, phrase: Phrase) -> None:
         self.open()
-        assert self._item is not None
-        self._item.text += phrase.text
-        self._record.answer = self._item.text
-        self._context.emit(ReplyText(self._id, self._item.id, phrase.text))
+        assert self._open is not None
+        item = self._open.item
+        item.text += phrase.text
+        self._record.answer = " ".join(message.item.text for message in self.messages)
+        self._context.emit(ReplyText(self._id, item.id, phrase.text))
 
     def _note_results(self, phrase: Phrase, words: Sequence[tuple[str, int]]) -> None:
         """Note which results the phrase tells. `words`: those of the phrase, and the samples by which they are
@@ -163,4 +208,4 @@ class ReplyEvents:
             )
 
     def _ms(self, samples: int) -> int:
-        return round(samples_to_ms(samples, self._context.speaker.out_rate))
+        return round(samples_to_ms(samples, self._context.out_rate))

@@ -59,8 +59,8 @@ class ReplySpeech:
     async def _fixed(self, text: str) -> AsyncGenerator[str, None]:
         """A fixed text, sentence by sentence, so that the first is heard while others are made; as a whole if it was
         made before."""
-        settings = self._order.settings
-        if self._reply_context.spoken and self._context.speaker.has(text, voice=settings.voice, speed=settings.speed):
+        settings, speaker = self._order.settings, self._reply_context.speaker
+        if self._reply_context.spoken and speaker.has(text, voice=settings.voice, speed=settings.speed):
             yield text
             return
         for sentence in sentences(text):
@@ -99,7 +99,7 @@ class ReplySpeech:
         if not self._reply_context.spoken:
             yield Phrase(text, EMPTY)
             return
-        speaker, voice, speed = self._context.speaker, settings.voice, settings.speed
+        speaker, voice, speed = self._reply_context.speaker, settings.voice, settings.speed
         if at_once and not speaker.has(text, voice=voice, speed=speed):
             if speaker.has(text, voice=agent.voice, speed=agent.speed):
                 voice, speed = agent.voice, agent.speed
@@ -110,15 +110,16 @@ class ReplySpeech:
     async def fill_silence(self, making: "asyncio.Task[None]") -> None:
         """Say what fills the silence, or replaces the answer, if the answer is late after the commit. `making` runs
         `make`."""
-        agent = self._order.settings.agent
+        order = self._order  # Its agent may be another one once the reply has handed the caller over.
 
         async def acknowledge() -> None:
-            if self._reply_context.spoken and agent.acknowledgement and not self._reply_writer.talks:
-                await self._stand_in(f"{agent.acknowledgement} ", instead=False)
+            said, writer = order.settings.agent.acknowledgement, self._reply_writer
+            if self._reply_context.spoken and said and not (writer.talks or writer.may_be_silent):
+                await self._stand_in(f"{said} ", instead=False)
 
         async def fall_back() -> None:
             making.cancel()
-            await self._stand_in(self._reply_writer.sentence() or agent.fallback)
+            await self._stand_in(self._reply_writer.sentence() or order.settings.agent.fallback)
             await self._pieces.put(None)
 
         await self._late_reply.take_steps(self._reply_writer.cutter.hurry, acknowledge, fall_back)

@@ -9,14 +9,18 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 
+import msgspec
+
+from voicepipe.agent import Agent
 from voicepipe.base.errors import EngineError, EngineStalled, ToolError, VoicepipeError
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.call.read_ahead import ReadAhead
-from voicepipe.call.reply_context import ReplyContext
+from voicepipe.call.reply_context import HandedOver, ReplyContext
 from voicepipe.call.speech import Phrase
 from voicepipe.call.tool_runs import ToolRun, bridged, talkative
 from voicepipe.conversation.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
-from voicepipe.conversation.own_tools import END_CALL
+from voicepipe.conversation.hand_over import HAND_OVER, MOST, kept, named_in, told, wanted
+from voicepipe.conversation.own_tools import END_CALL, KEYS_ALONE, SEND_KEYS
 from voicepipe.conversation.phrases import Phraser, ends_sentence
 from voicepipe.conversation.prompt import Message, Prompt, ToolCall
 from voicepipe.engines.base import StreamCorrection
@@ -41,12 +45,14 @@ class _ModelToolUse:
     """None: the tool was not begun."""
     why: str = ""
     """Why the tool was not begun, as the model reads it."""
+    done: str = ""
+    """What came of a tool of ours, which has no run."""
     ended: float | None = None
 
     @property
     def result(self) -> str:
         """What came of it, as the model reads it."""
-        return self.tool_run.output or "" if self.tool_run else self.why
+        return self.tool_run.output or "" if self.tool_run else self.done or self.why
 
 
 @dataclass(slots=True)
@@ -71,8 +77,10 @@ class ReplyWriter:
         self.tokens = 0
         self.awaited = True
         """The caller hears nothing until the next phrase is there."""
-        self.farewell: ToolCall | None = None
-        """A transfer or a goodbye, to be carried out once the reply was heard."""
+        self.own_call: ToolCall | None = None
+        """A transfer, keys or a goodbye, to be carried out once the reply was heard."""
+        self.may_be_silent = False
+        """The agent has pressed keys, and said nothing since: it need not say anything now."""
         self.talks = False
         """Tools run that have `while_running` texts."""
         self.whole = False
@@ -80,41 +88,47 @@ class ReplyWriter:
         self.mute = False
         """The model wrote nothing that is meant for the caller."""
         self._uses: list[_ModelToolUse] = []
+        self._hand_overs = 0
+        self._ended: Sequence[_ModelToolUse] = ()
+        """The agent's tools that the last answer called."""
         self._reply_context = reply_context
         self._context, self._order, self._record = reply_context.context, reply_context.order, reply_context.record
         self._delivery, self._late_reply = reply_context.delivery, reply_context.late_reply
 
     async def texts(self) -> AsyncGenerator[str, None]:
         """The phrases to be said, in order."""
-        prompt, agent = self._order.prompt, self._order.settings.agent
+        prompt = self._order.prompt
+        self.may_be_silent = _presses_keys(prompt)
         self._delivery.knows = self._context.tool_runs.known(prompt) if self._order.remembered else []
         for _ in range(TOOL_ROUNDS):
             answer = _Answer()
             async with aclosing(self._phrases(prompt, answer)) as phrases:
                 async for text in phrases:
                     yield text
-            if answer.calls:
+            if calls := self._context.named(answer.calls, prompt):
+                if handed := self._hand_over_of(calls):
+                    prompt = await self._hand_over(handed, prompt, answer.text)
+                    continue
                 await self._reply_context.gate.wait()
-                more = await self._carry_out(self._context.named(answer.calls, prompt))
+                more = await self._carry_out(calls)
                 if more is None:
-                    if (
-                        self.farewell
-                        and self.farewell.name == END_CALL
-                        and not self._late_reply.answering
-                        and agent.goodbye
-                    ):
-                        yield agent.goodbye
+                    goodbye, own = self._order.settings.agent.goodbye, self.own_call
+                    if own and own.name == END_CALL and not self._late_reply.answering and goodbye:
+                        yield goodbye
                     return
                 prompt = self._next(prompt, answer.text, more)
+                if handed := self._hand_over_by_result():
+                    prompt = await self._hand_over(handed, prompt, "")
             elif answer.called_as_text and prompt.tool_choice != "none":
                 prompt = replace(self._next(prompt, answer.text, [Message("system", NO_TOOLS)]), tool_choice="none")
             else:
-                self.mute = answer.called_as_text and not self._late_reply.answering
-                if self._late_reply.answering or self.mute:
+                answered = self._late_reply.answering and bool(answer.text.strip() or not self._hand_overs)
+                self.mute = answer.called_as_text and not answered
+                if answered or self.mute or (self.may_be_silent and not self._uses):
                     return
                 break
         self._reply_context.gave_up = True
-        yield agent.fallback
+        yield self._order.settings.agent.fallback
 
     async def _phrases(self, prompt: Prompt, answer: "_Answer") -> AsyncGenerator[str, None]:
         """The phrases of one answer of the model's, which is noted in `answer`. If the engine fails, what came before
@@ -160,8 +174,10 @@ class ReplyWriter:
         return replace(prompt, messages=messages, tool_choice=choice, speculative=False)
 
     def tools(self) -> tuple[ToolUse, ...]:
-        """The agent's tools that the reply had run so far."""
-        return tuple(map(self._tool_use, self._uses))
+        """The agent's tools that the reply had run so far, and before them what came of ours after the replies
+        before."""
+        over, self._context.own_tools_over[:] = tuple(self._context.own_tools_over), []
+        return (*over, *map(self._tool_use, self._uses))
 
     def _tool_use(self, use: _ModelToolUse) -> ToolUse:
         since, tool_run = self._record.stamps.get("voice_ended"), use.tool_run
@@ -169,18 +185,56 @@ class ReplyWriter:
             use.call.name[:TOOL_NAME_CHARS],
             took=None if use.ended is None else round(1000 * (use.ended - use.began), 1),
             at=None if since is None else round(1000 * (use.began - since), 1),
-            failed=tool_run.failed if tool_run else True,
+            failed=tool_run.failed if tool_run else not use.done,
             arguments=use.call.arguments[:TOOL_CHARS],
             result=use.result[:TOOL_CHARS],
         )
 
+    def _hand_over_of(self, calls: Sequence[ToolCall]) -> ToolCall | None:
+        """The model's call that hands the caller over, if it is the only one."""
+        is_one = len(calls) == 1 and calls[0].name == HAND_OVER and self._is_ours(calls[0])
+        return calls[0] if is_one else None
+
+    def _hand_over_by_result(self) -> ToolCall | None:
+        """A call in the model's place, where the result of a tool of this answer hands the caller over."""
+        name = next(filter(None, (named_in(use.result) for use in self._ended)), "")
+        if name not in self._order.settings.agent.hand_over:
+            return None
+        return ToolCall(self._context.ids.new("call"), HAND_OVER, msgspec.json.encode({"to": name}).decode())
+
+    async def _hand_over(self, call: ToolCall, prompt: Prompt, said: str) -> Prompt:
+        """Let another agent go on with this reply. Returns what it answers; where it cannot take over, what the model
+        reads instead. It needs no confirmed turn: until the reply is played, nothing of it is done."""
+        settings, name = self._order.settings, wanted(call)
+        entry = settings.agent.hand_over.get(name)
+        other = self._context.pop.colleagues(name) if entry and self._hand_overs < MOST else None
+        use = _ModelToolUse(call, self._context.clock())
+        use.ended = use.began
+        self._uses.append(use)
+        self._delivery.calls_tools()
+        if entry is None or other is None or not self._order.remembered:
+            use.why = _not_handed(settings.agent, name, self._hand_overs)
+            return self._next(prompt, said, _exchanged(use))
+        self._hand_overs += 1
+        last = self._hand_overs == MOST
+        use.done = told(name, last=last)
+        after = settings.handed_to(other)
+        await self._reply_context.pieces.put(HandedOver(call, use.result, entry.keep, settings, after))
+        self._order.settings = after
+        self.awaited = True
+        more = self._next(prompt, said, _exchanged(use)).messages
+        return self._context.handed_prompt(kept(more, entry.keep), after, last=last)
+
     async def _carry_out(self, calls: Sequence[ToolCall]) -> list[Message] | None:
         """Carry out the calls. Returns what the model reads next; None: it is not asked again."""
+        wrong = ""
         if len(calls) == 1 and self._is_ours(calls[0]):
-            self.farewell = calls[0]  # Nothing follows it: it is carried out when the reply has been heard.
-            return None
+            wrong = self._context.wrong(calls[0])
+            if not wrong:
+                self.own_call = calls[0]  # Nothing follows it: it is carried out when the reply has been heard.
+                return None
         self._delivery.calls_tools()
-        uses = [self._begin(call) for call in calls if not self._is_client_s(call)]
+        uses = [self._begin(call, wrong) for call in calls if not self._is_client_s(call)]
         await self._wait(uses)
         if len(uses) < len(calls):
             # The reply that the client asks for, once its tools are done, tells of ours as well.
@@ -190,29 +244,27 @@ class ReplyWriter:
                     await self._reply_context.pieces.put(call)
             return None
         self.awaited = True
-        messages: list[Message] = []
-        for use in uses:
-            result = Message("tool", use.result, call_id=use.call.call_id)
-            messages += [Message("assistant", call=use.call), result]
-        return messages
+        self._ended = uses
+        return [message for use in uses for message in _exchanged(use)]
 
     def _is_ours(self, call: ToolCall) -> bool:
-        """Whether the call is a transfer or a goodbye, which we carry out ourselves."""
+        """Whether the call is a hand-over, a transfer, keys or a goodbye, which we carry out ourselves."""
         return any(spec.name == call.name for spec in self._context.own_tools(self._order.settings))
 
     def _is_client_s(self, call: ToolCall) -> bool:
         """Whether the client has a tool of this name: it wins over one of the agent's, and the client runs it."""
         return any(spec.name == call.name for spec in self._order.settings.tools)
 
-    def _begin(self, call: ToolCall) -> _ModelToolUse:
-        """Begin a tool of the agent's, if it can be begun."""
+    def _begin(self, call: ToolCall, wrong: str) -> _ModelToolUse:
+        """Begin a tool of the agent's, if it can be begun. `wrong`: as `CallContext.wrong`, if it is a tool of ours."""
         settings, remembered = self._order.settings, self._order.remembered
         tool = next((tool for tool in settings.agent.tools if tool.name == call.name), None)
         use = _ModelToolUse(call, self._context.clock())
         self._uses.append(use)
         try:
             if tool is None:
-                raise ToolError(FIRST_TELL if self._is_ours(call) else f"there is no tool {call.name}")
+                beside = KEYS_ALONE if call.name == SEND_KEYS else FIRST_TELL
+                raise ToolError(wrong or (beside if self._is_ours(call) else f"there is no tool {call.name}"))
             about = self._context.about(settings.origin)
             self._record.tool = True
             use.tool_run = self._context.tool_runs.begin(
@@ -266,11 +318,31 @@ class ReplyWriter:
             since = clock()
 
     async def _whole(self, text: str) -> Phrase | None:
-        settings, speaker = self._order.settings, self._context.speaker
+        settings, speaker = self._order.settings, self._reply_context.speaker
         with suppress(VoicepipeError):  # The voice fails: the answer itself will say so.
             phrase = await speaker.whole(text, voice=settings.voice, speed=settings.speed)
             return phrase and replace(phrase, stand_in=True)
         return None
+
+
+def _presses_keys(prompt: Prompt) -> bool:
+    """Whether the last that the agent did was to press keys."""
+    last = next((message for message in reversed(prompt.messages) if message.role == "assistant"), None)
+    return last is not None and last.call is not None and last.call.name == SEND_KEYS
+
+
+def _exchanged(use: _ModelToolUse) -> tuple[Message, Message]:
+    """A call and its result, as the model reads them."""
+    return Message("assistant", call=use.call), Message("tool", use.result, call_id=use.call.call_id)
+
+
+def _not_handed(agent: Agent, name: str, hand_overs: int) -> str:
+    """Why the caller stays with this agent, as the model reads it."""
+    if hand_overs >= MOST:
+        return "Error: the caller has to say something before they are handed over again; help them yourself"
+    if name not in agent.hand_over:
+        return f"Error: `to` must be one of: {', '.join(agent.hand_over)}"
+    return f"Error: {name} cannot take over at the moment; help the caller yourself"
 
 
 def _ends(text: str) -> bool:

@@ -7,6 +7,7 @@ from voicepipe.call.call_context import CallContext, ReplyOrder
 from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.conversation import Conversation
 from voicepipe.call.reply import Reply
+from voicepipe.conversation.own_tools import KEYS_INTERRUPTED, SEND_KEYS
 from voicepipe.conversation.prompt import Prompt, ToolCall
 from voicepipe.conversation.timing import TurnRecord
 from voicepipe.turn.as_said import as_said
@@ -21,8 +22,9 @@ class ReplyListener(Protocol):
     def reply_ended(self) -> None:
         """The reply was heard to its end, or the client ended it."""
 
-    def takes_leave(self, farewell: ToolCall) -> None:
-        """A reply was heard to its end in which the model asked to transfer the caller, or to hang up."""
+    def calls_own_tool(self, call: ToolCall) -> None:
+        """A reply was heard to its end in which the model asked to transfer the caller, to press keys, or to hang
+        up."""
 
 
 class Speaking:
@@ -179,7 +181,7 @@ class Speaking:
 
     def silence_item(self, item_id: str) -> None:
         """End what may be heard, if it says this item: how much was heard is the client's to say."""
-        if any(reply.said.spoken_item == item_id for reply in self._sounding()):
+        if any(message.item.id == item_id for reply in self._sounding() for message in reply.said.spoken()):
             self._take_back("client_cancelled")
             self._listener.reply_ended()
 
@@ -200,8 +202,8 @@ class Speaking:
         self._conversation.remember(reply.said)
         # Without sound of its own, too: it may stand behind one that has some.
         await self._context.playout.heard_out()
-        if reply.farewell:
-            self._listener.takes_leave(reply.farewell)
+        if reply.own_call:
+            self._listener.calls_own_tool(reply.own_call)
         if reply is self.reply:
             self.reply = None
             self._listener.reply_ended()
@@ -219,6 +221,8 @@ class Speaking:
         self._ending, self.reply = [], None
 
     def _stop(self, reply: Reply, reason: str) -> None:
+        if reply.own_call and reply.own_call.name == SEND_KEYS:
+            self._context.own_tool_over(reply.own_call, f"Error: {KEYS_INTERRUPTED}", failed=True)
         reply.stop(reason)
         self._conversation.remember(reply.said)
         task, reply.task = reply.task, None

@@ -166,7 +166,7 @@ def _bytes(made: Iterable[Speech]) -> int:
 class FixedPhraseWarmUp:
     """Makes the acknowledgement and the fallback of one call ahead, with the call's own voice."""
 
-    def __init__(self, speaker: PhraseSpeaker, tasks: CallTasks) -> None:
+    def __init__(self, speaker: Callable[[Agent], PhraseSpeaker], tasks: CallTasks) -> None:
         self._speaker = speaker
         self._tasks = tasks
         self._task: asyncio.Future[None] | None = None
@@ -181,6 +181,6 @@ class FixedPhraseWarmUp:
         await asyncio.sleep(STANDS_S)
         for text in (f"{settings.agent.acknowledgement} ", settings.agent.fallback):
             try:
-                await self._speaker.keep(text, voice=settings.voice, speed=settings.speed)
+                await self._speaker(settings.agent).keep(text, voice=settings.voice, speed=settings.speed)
             except EngineError as error:
                 log.warning("cannot say %r ahead of time: %s", text, str(error))

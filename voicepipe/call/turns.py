@@ -29,8 +29,8 @@ from voicepipe.turn.turn_state import TurnPermissions
 class CallEnder(Protocol):
     """Ends a call: because the model or a program asks for it, or because nobody speaks. Implemented by `Call`."""
 
-    def takes_leave(self, farewell: ToolCall) -> None:
-        """As `ReplyListener.takes_leave`."""
+    def calls_own_tool(self, call: ToolCall) -> None:
+        """As `ReplyListener.calls_own_tool`."""
 
     async def hang_up(self, reason: str, detail: str = "") -> None:
         """End it; both as `CallEnded` tells them."""
@@ -170,8 +170,8 @@ class Turns:
         if self.no_input_prompts.goodbye and not (self.speaking.reply or self.pending_replies.works):
             self._tasks.spawn(self._call.hang_up("no_input"))
 
-    def takes_leave(self, farewell: ToolCall) -> None:
-        self._call.takes_leave(farewell)
+    def calls_own_tool(self, call: ToolCall) -> None:
+        self._call.calls_own_tool(call)
 
 
 ACTIONS: dict[Action, Callable[[Turns], None]] = {

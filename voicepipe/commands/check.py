@@ -9,7 +9,7 @@ from voicepipe import config
 from voicepipe.agent import Agent, Intents
 from voicepipe.base.errors import ConfigError, EngineError, EngineMissing
 from voicepipe.config import agent_problems, credentials, load_directory, load_hosts, load_probe, load_rules, toml_file
-from voicepipe.config.agent_store import load_agent, no_voice, open_agents
+from voicepipe.config.agent_store import load_agent, names_beside, no_voice, open_agents
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.config.engine_config import POLYGLOT, WHISPER_POLYGLOT
 from voicepipe.config.file_kind import kind_of, located
@@ -34,7 +34,7 @@ WELL, WARNED, WRONG = 0, 1, 2
 PoP starts with it."""
 WITH_ESPEAK = ("auto", "espeak")
 """Engines that speak with espeak-ng's voices."""
-Names = dict[tuple[Path, str], tuple[Path, Agent]]
+Names = dict[tuple[Path, str], Path]
 """The folder and the name of each agent that was read, and the first file with it."""
 
 
@@ -49,24 +49,11 @@ def run(paths: Iterable[Path], *, strict: bool = False, whole: PopFiles | None =
     """Check files and directories, and the `whole` of a configuration and a manifest; a line for each file or problem.
     Exit status 2 if anything is wrong; 1 if `strict` and there is a warning; 0 also with notes."""
     names: Names = {}
-    paths = [*paths]
     verdicts = [_verdict(file, names) for path in paths for file in _files(path)]
-    verdicts += [_verdict_on_folder(path, names) for path in paths if path.is_dir()]
     if whole and any(whole):
         verdicts.append(_verdict_on_whole(whole))
     status = max(verdicts, default=WELL)
     return status if strict or status > WARNED else 0
-
-
-def _verdict_on_folder(path: Path, names: Names) -> int:
-    """On whether the agents below it that name others name some that are there."""
-    verdict = WELL
-    for folder in sorted({folder for folder, _ in names if folder.is_relative_to(path.resolve())}):
-        agents = [agent for (its, _), (_, agent) in names.items() if its == folder]
-        for line in agent_problems.of_agents(agents):
-            verdict = WRONG
-            print(f"{folder}: {line}")
-    return verdict
 
 
 def _verdict_on_whole(whole: PopFiles) -> int:
@@ -116,7 +103,8 @@ def _verdict(file: Path, names: Names) -> int:
         notes: Iterable[str] = ()
         if kind == "agent":
             agent = _of_agent(file, names)
-            notes, warned = _notes_of_one(agent), _unsigned(agent)
+            notes = _notes_of_one(agent)
+            warned = (*_unsigned(agent), *agent_problems.unknown_colleagues(agent, names_beside(file)))
         elif kind == "intents":
             toml_file.read(file, Intents)
         elif kind == "rules":
@@ -143,7 +131,7 @@ def _verdict(file: Path, names: Names) -> int:
 def _of_agent(file: Path, names: Names) -> Agent:
     """Check an agent's file. Raises ConfigError."""
     agent = load_agent(file)
-    first, _ = names.setdefault((file.resolve().parent, agent.name), (file, agent))
+    first = names.setdefault((file.resolve().parent, agent.name), file)
     if first.resolve() != file.resolve():
         raise ConfigError(f"name: {agent.name} is taken by {first}; every agent needs a name of its own")
     return agent
@@ -157,9 +145,14 @@ def _notes_of_one(agent: Agent) -> Iterator[str]:
 
 
 def _notes(agents: Iterable[Agent], settings: config.Config) -> Iterable[str]:
-    """Notes on what agents lack with these engines."""
+    """Notes on what agents lack with these engines and doors."""
     agents = tuple(agents)
-    return *_needing_a_model(agents, settings), *_without_voice(agents, settings), *_unheard(agents, settings)
+    return (
+        *_needing_a_model(agents, settings),
+        *_without_voice(agents, settings),
+        *_unheard(agents, settings),
+        *_without_keys(agents, settings),
+    )
 
 
 def _needing_a_model(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
@@ -211,6 +204,17 @@ def _unheard(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
     for agent in agents:
         if not _in_english(agent):
             yield f"Agent {agent.name} is spoken to in {agent.language!r} (language); {else_}"
+
+
+def _without_keys(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
+    """A line for each agent that presses no keys in some of its calls."""
+    if settings.twilio.auth_token:
+        for agent in agents:
+            if agent.send_keys:
+                yield (
+                    f"Agent {agent.name} presses no keys (send_keys) in calls by Twilio, which sends none while a call "
+                    "is streamed; by SIP and Telnyx it does"
+                )
 
 
 def _in_english(agent: Agent) -> bool:

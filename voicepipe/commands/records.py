@@ -70,6 +70,9 @@ def one(asked: RecordsQuery, call_id: str) -> int:
                f"{record['late']} late", f"{record['missed']} missed", f"{record['cut_ins']} cut in on",
                f"cost {_money(record['cost'])}" if record["cost"] is not None else "")  # fmt: skip
     console.print(", ".join(filter(None, figures)), style="dim")
+    if hook := record.get("hook"):
+        why = f": {hook['why']}" if hook["why"] else ""
+        console.print(escape(f"hook of {hook['agent']}, {hook['outcome']} after {hook['ms']:.0f} ms{why}"), style="dim")
     if record.get("trace"):  # A directory may ask a PoP of an older version.
         console.print(f"trace {escape(record['trace'])}", style="dim")
     for said in record["said"]:

@@ -1,5 +1,6 @@
 """Errors in an agent that its types do not show. Each is a line "key: what is wrong; what helps"."""
 
+import difflib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -10,7 +11,8 @@ from jsonschema.exceptions import SchemaError
 from voicepipe.agent import GIVEN, Agent, Intent, Tool, Webhook
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.ranges import is_url
-from voicepipe.conversation.own_tools import END_CALL, TRANSFER_TOOL, is_target
+from voicepipe.conversation.hand_over import HAND_OVER
+from voicepipe.conversation.own_tools import END_CALL, SEND_KEYS, TRANSFER_TOOL, is_target
 from voicepipe.tools import tool_arguments, tool_code
 
 FIRST = "above the file's first [table]"
@@ -31,6 +33,7 @@ MORE_PROPERTIES = {
 def of_agent(agent: Agent) -> Iterator[str]:
     """Problems outside of its intents, and of its tools' functions."""
     yield from _of_telephone(agent)
+    yield from _of_hand_over(agent)
     if agent.name in agent.hooks.agents:
         yield f"hooks.agents: {agent.name} is this agent itself; name those that may answer in its place"
     yield from _twice("hooks.agents", agent.hooks.agents)
@@ -76,6 +79,8 @@ def _of_deeds(at: str, intent: Intent, agent: Agent) -> Iterator[str]:
         yield f"{at}.check: needs confirm as well, so that what is done has been checked and read back"
     if intent.transfer and intent.transfer not in agent.transfer:
         yield f"{at}.transfer: there is no transfer {intent.transfer}; allowed: {_all(agent.transfer)}"
+    if intent.hand_over and intent.hand_over not in agent.hand_over:
+        yield f"{at}.hand_over: there is no hand_over {intent.hand_over}; allowed: {_all(agent.hand_over)}"
     if intent.end_call and not agent.end_call:
         yield f"{at}.end_call: this agent may not hang up; put end_call = true {FIRST}"
 
@@ -104,7 +109,7 @@ def _of_texts(at: str, intent: Intent) -> Iterator[str]:
 
 def _of_tool(at: str, tool: Tool) -> Iterator[str]:
     """Problems of a tool: arguments that it cannot be called with, addresses that it cannot reach."""
-    if tool.name in (END_CALL, TRANSFER_TOOL):
+    if tool.name in (END_CALL, HAND_OVER, SEND_KEYS, TRANSFER_TOOL):
         yield f"{at}.name: {tool.name} is a tool of every agent's; choose another name"
     if (tool.webhook is None) == (not tool.function):
         yield f"{at}: {tool.name} needs exactly one of webhook and function"
@@ -179,15 +184,6 @@ def _of_hook(key: str, target: str) -> Iterator[str]:
         yield f"hooks.{key}: {wrong}"
 
 
-def of_agents(agents: Collection[Agent]) -> Iterator[str]:
-    """Problems of the agents of one folder together: others that they name and that are not there."""
-    names = [agent.name for agent in agents]
-    for agent in agents:
-        for other in agent.hooks.agents:
-            if other not in names:
-                yield f"Agent {agent.name}: hooks.agents: there is no agent {other}; there are: {_all(names)}"
-
-
 def _of_telephone(agent: Agent) -> Iterator[str]:
     for keys, meaning in agent.keys.items():
         if keys in Agent.__struct_fields__:
@@ -203,6 +199,29 @@ def _of_telephone(agent: Agent) -> Iterator[str]:
                 f"transfer.{name}: nobody can be called at {target!r}; give a number such as +4930123456, or an "
                 f"address such as sip:ann@example.com or tel:+4930123456{advice}"
             )
+
+
+def _of_hand_over(agent: Agent) -> Iterator[str]:
+    for name, entry in agent.hand_over.items():
+        if name == agent.name:
+            yield f"hand_over.{name}: is this agent itself; name another one"
+        if not entry.when.strip():
+            yield f"hand_over.{name}.when: is empty; say in which case {name} takes over, in words for the model"
+
+
+def unknown_colleagues(agent: Agent, known: Collection[str]) -> Iterator[str]:
+    """Problems of the agents that it hands callers over to, or that its hook may return, which are not `known`."""
+    named = [(f"hand_over.{name}", name) for name in agent.hand_over] + [
+        ("hooks.agents", n) for n in agent.hooks.agents
+    ]
+    for key, name in named:
+        if name not in known:
+            yield f"{key}: there is no agent {name}{_nearest(name, known)}; allowed: {_all(known)}"
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(name, known, 1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _required(tool: Tool) -> list[str]:

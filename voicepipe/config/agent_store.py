@@ -5,6 +5,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -120,10 +121,22 @@ def open_agents(config: Config, wanted: Path | None = None, known: "AgentStore |
             raise ConfigError(
                 f"{key}: there is no agent {name} in {store.directory}; allowed: {', '.join(store.names())}"
             )
-    # Where one file is wanted, broken ones beside it are left out.
-    if problems := [] if wanted else [f"{store.directory}: {line}" for line in agent_problems.of_agents([*store])]:
-        raise ConfigError("\n".join(problems))
+    unknown = [f"agent {agent.name}: {problem}" for agent in store
+               for problem in agent_problems.unknown_colleagues(agent, store.names())]  # fmt: skip
+    if unknown and not wanted:
+        raise ConfigError("\n".join(unknown))
+    for problem in unknown:
+        log.warning("%s", problem)
     return store
+
+
+def names_beside(file: Path) -> set[str]:
+    """The names of the agents in the folder of this agent's file, as far as its files can be read."""
+    names: set[str] = set()
+    for path in sorted(file.parent.glob("*.toml")):
+        with suppress(ConfigError):
+            names.add(str(toml_file.tables(path).get("name", "")))
+    return names
 
 
 class AgentStore:

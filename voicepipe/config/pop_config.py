@@ -96,7 +96,7 @@ class RedactionConfig(Section, frozen=True):
     cards: bool = True
     """Card numbers, in digits and in words, over several turns; with them expiry dates and security codes."""
     keys: bool = True
-    """Keys that callers press on their telephones."""
+    """Keys that callers press on their telephones, and three or more that the agent presses."""
     patterns: tuple[str, ...] = ()
     """The operator's regular expressions; each match is taken out. A text that keeps one busy for too long is taken out
     whole."""

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from voicepipe.agent import CallSettings
 from voicepipe.conversation.timing import TurnSummary
 
 Role = Literal["system", "user", "assistant"]
@@ -178,6 +179,14 @@ class ReplyDone:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentChanged:
+    """An event: another agent has taken the call over. What was said until then is the former's."""
+
+    settings: CallSettings
+    """The call's settings from now on."""
+
+
+@dataclass(frozen=True, slots=True)
 class CallEnded:
     """An event, the last of a call.
 
@@ -203,5 +212,6 @@ CallEvent = (
     | ReplyText
     | ReplyItemDone
     | ReplyDone
+    | AgentChanged
     | CallEnded
 )

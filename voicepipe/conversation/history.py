@@ -153,6 +153,22 @@ class History:
         """The assistant's item was a cut-in: the prompt goes on as if it had not been said."""
         self._repaired.add(item_id)
 
+    def begin_at_last_words(self) -> str | None:
+        """Prompts begin with the caller's last words from now on: what stands before them is left out. Returns the id
+        at which they began until now; None: at none that is there."""
+        at = len(self.items)
+        while at and not _is_users(self.items[at - 1]):
+            at -= 1
+        while at and _is_users(self.items[at - 1]):
+            at -= 1
+        before = self.items[self._trimmed_before].id if self._trimmed_before < len(self.items) else None
+        self._trimmed_before = max(self._trimmed_before, at)
+        return before
+
+    def begin_at(self, item_id: str) -> None:
+        """Prompts begin with this item again. Raises ItemUnknown."""
+        self._trimmed_before = self._index(item_id)
+
     def wordless(self) -> int:
         """How many turns of the caller's had no words, one after the other, since they or the client last said
         something."""

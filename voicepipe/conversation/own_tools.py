@@ -1,12 +1,12 @@
-"""Tools by which a model transfers its caller to a person, or hangs up; and whom a caller can be transferred to:
-a telephone number as people write it, or a sip:, sips: or tel: address."""
+"""Tools by which a model transfers its caller to a person, presses keys, or hangs up; and whom a caller can be
+transferred to: a telephone number as people write it, or a sip:, sips: or tel: address."""
 
 import re
 
 import msgspec
 
 from voicepipe.agent import Agent, ToolSpec
-from voicepipe.base.errors import TransferFailed
+from voicepipe.base.errors import ToolError, TransferFailed
 
 TRANSFER_TOOL = "transfer_call"
 END_CALL = "end_call"
@@ -16,6 +16,35 @@ END_CALL_TOOL = ToolSpec(
     {"type": "object", "properties": {}},
 )
 """The tool for hanging up, as the model is offered it."""
+SEND_KEYS = "send_keys"
+MOST_KEYS = 32
+"""Keys and pauses of one call of `send_keys`."""
+_KEYS = re.compile(rf"(?=.*[0-9*#A-D])[0-9*#A-DwW]{{1,{MOST_KEYS}}}")
+SEND_KEYS_TOOL = ToolSpec(
+    SEND_KEYS,
+    "Press keys on the telephone, for an automatic system on the other side that asks for them. Write all keys of one "
+    "entry in one call. Nobody has to be told: call it without a word. Afterwards listen, and write nothing unless the "
+    "other side needs an answer in words.",
+    {
+        "type": "object",
+        "required": ["keys"],
+        "additionalProperties": False,
+        "properties": {
+            "keys": {
+                "type": "string",
+                "pattern": "^[0-9*#A-DwW]+$",
+                "minLength": 1,
+                "maxLength": MOST_KEYS,
+                "description": "0 to 9, *, #, A to D; w is a pause of half a second, W of one second: 1w2#",
+            }
+        },
+    },
+)
+"""The tool for pressing keys, as the model is offered it."""
+KEYS_SENT = "sent"
+"""The result of keys that were all sent."""
+KEYS_ALONE = "not sent, since other tools were called with it: call send_keys alone, once, with all keys"
+KEYS_INTERRUPTED = "not sent: the other side interrupted what you said before"
 _DIGITS = r"\+?[0-9*#(][0-9*#()./ -]{0,40}"
 """A number, and what people write into it to read it."""
 _ADDRESS = r"[!#-;=?-~]{1,250}"
@@ -24,10 +53,36 @@ _TARGET = re.compile(rf"{_DIGITS}|tel:{_DIGITS}(;{_ADDRESS})?|sips?:{_ADDRESS}",
 _FILLERS = str.maketrans("", "", "()./ -")
 
 
-class _Arguments(msgspec.Struct):
+class _TransferArguments(msgspec.Struct):
     """The arguments of `transfer_call`."""
 
     to: str
+
+
+class _KeysArguments(msgspec.Struct):
+    """The arguments of `send_keys`."""
+
+    keys: str
+
+
+def keys_to_send(arguments: str) -> str:
+    """The keys that the model wants to be sent. Raises ToolError, whose text says how to write them."""
+    try:
+        keys = msgspec.json.decode(arguments, type=_KeysArguments).keys
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        keys = ""
+    if not _KEYS.fullmatch(keys):
+        raise ToolError(
+            f"not sent: `keys` must be a text of 1 to {MOST_KEYS} of 0 to 9, *, #, A to D, w (a pause of half a "
+            "second) and W (one second), with a key among them"
+        )
+    return keys
+
+
+def partly_sent(keys: str, sent: str, why: str) -> str:
+    """The result of keys of which only some were sent, as the model reads it."""
+    left = keys[len(sent) :]
+    return f'Error: {why}: "{sent}" was sent, and "{left}" was not' if sent else f"Error: not sent: {why}"
 
 
 def transfer_tool(agent: Agent) -> ToolSpec:
@@ -43,7 +98,7 @@ def transfer_tool(agent: Agent) -> ToolSpec:
 def target(agent: Agent, arguments: str) -> str:
     """The target that the model wants for the caller. Raises TransferFailed, whose text says which names it may use."""
     try:
-        to = msgspec.json.decode(arguments, type=_Arguments).to
+        to = msgspec.json.decode(arguments, type=_TransferArguments).to
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         to = ""
     if to not in agent.transfer:

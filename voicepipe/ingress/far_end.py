@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.base.networks import is_of
-from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS
+from voicepipe.line import NO_TRANSFER, TAKES_NO_KEYS, OnKeys
 
 OnAudio = Callable[[bytes, float], None]
 """Called with the sound that a line sends, encoded (empty where nobody needs it), and its length in milliseconds."""
+MOST_KEYS = 80
+"""Keys and pauses that may wait to be sent: some 20 s of keys."""
 
 
 class FarEnd:
@@ -63,6 +65,10 @@ class FarEndLine:
         """The IP address that the caller's sound comes from; empty: it is unknown."""
         self._far = far
         self._network = network
+        self._keys_waiting = 0
+        self._dialling: set[asyncio.Task[None]] = set()
+        """Send keys, one after the other."""
+        self._dial_turn = asyncio.Lock()
 
     @property
     def caller_network(self) -> str:
@@ -77,8 +83,32 @@ class FarEndLine:
         """Raises TransferFailed: a program or a browser cannot be sent elsewhere."""
         raise TransferFailed(NO_TRANSFER)
 
-    def send_keys(self, digits: str) -> None:
-        """Raises KeysFailed: a program or a browser has no telephone."""
+    @property
+    def lacks_keys(self) -> str:
+        """As `Line.lacks_keys`: a program or a browser has no telephone."""
+        return TAKES_NO_KEYS
+
+    def send_keys(self, keys: str, on_sent: OnKeys = lambda keys: None) -> "asyncio.Future[None]":
+        """As `Line.send_keys`."""
+        if why := self.lacks_keys:
+            raise KeysFailed(why)
+        if self._keys_waiting + len(keys) > MOST_KEYS:
+            raise KeysFailed(f"Too many keys wait to be sent, at most {MOST_KEYS} may: send these a little later.")
+        self._keys_waiting += len(keys)
+        task = asyncio.get_running_loop().create_task(self._dial_in_turn(keys, on_sent))
+        self._dialling.add(task)
+        task.add_done_callback(self._dialling.discard)
+        return task
+
+    async def _dial_in_turn(self, keys: str, on_sent: OnKeys) -> None:
+        try:
+            async with self._dial_turn:
+                await self._dial(keys, on_sent)
+        finally:
+            self._keys_waiting -= len(keys)
+
+    async def _dial(self, keys: str, on_sent: OnKeys) -> None:
+        """Send keys, as `Line.send_keys`; none are being sent. Raises KeysFailed."""
         raise KeysFailed(TAKES_NO_KEYS)
 
     async def hang_up(self) -> None:
@@ -90,3 +120,8 @@ class FarEndLine:
     def end(self) -> None:
         """As `HostedLine.end`."""
         self.ended = True
+        self._stop_dialling()
+
+    def _stop_dialling(self) -> None:
+        for task in self._dialling:
+            task.cancel()

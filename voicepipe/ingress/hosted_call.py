@@ -7,9 +7,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
-from voicepipe.agent import CallSettings, Origin
+from voicepipe.agent import Agent, CallSettings, Origin
 from voicepipe.base.caller_number import last_three
 from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.base.token_bucket import Bucket, Rate
@@ -45,10 +46,6 @@ class HostedLine(Line, Protocol):
 
     on_audio: OnAudio | None
     """Called with the sound that is sent."""
-
-    def send_keys(self, digits: str) -> None:
-        """Press keys ("0" to "9", "*", "#", "A" to "D") towards the far end, one after another. Returns at once.
-        Raises KeysFailed: it takes none."""
 
     async def flush(self) -> None:
         """Complete the last block with silence (19 ms at most), and wait until the call has heard all that came."""
@@ -100,7 +97,7 @@ class HostedCall:
         self.control: CallControl = slot.open(line, settings, self._on_event)
         """What can be asked of the call. `close` deletes it: once the call `is_over`, this attribute is not there."""
         self.id = self.control.id
-        self.kind, self.agent, self.origin = line.kind, settings.agent, settings.origin
+        self.kind, self.origin = line.kind, settings.origin
         self._last_settings = settings
         self._slot = slot
 
@@ -115,6 +112,11 @@ class HostedCall:
     def settings(self) -> CallSettings:
         """As they are now, or were when the call ended."""
         return self._last_settings if self.is_over else self.control.settings
+
+    @property
+    def agent(self) -> Agent:
+        """The agent that has the call, or had it when it ended."""
+        return self.settings.agent
 
     @property
     def reply(self) -> Sequence[CallEvent]:
@@ -166,10 +168,11 @@ class HostedCall:
         self.control.transfer(target)
 
     def send_keys(self, digits: str) -> None:
-        """As `HostedLine.send_keys`. Raises KeysFailed, also where the call is over."""
+        """Begin to send keys to the far end, as `Line.send_keys`. Raises KeysFailed: none will be sent, also since the
+        call is over."""
         if self.is_over or not self.running.is_set():
             raise KeysFailed("The call is not in progress: no keys were sent.")
-        self.line.send_keys(digits)
+        self.line.send_keys(digits).add_done_callback(partial(_log_failed_keys, self.id))
 
     def end(self, reason: str) -> None:
         """End the call from here: the line ends, and the call with it, by force if it must be."""
@@ -254,6 +257,11 @@ class _ReplyInProgress:
         """Count so many milliseconds of sound for the item in progress."""
         if self._item:
             self.sent_ms[self._item] = self.sent_ms.get(self._item, 0.0) + ms
+
+
+def _log_failed_keys(call_id: str, sending: "asyncio.Future[None]") -> None:
+    if not sending.cancelled() and (error := sending.exception()):
+        logger.error("%s: keys that a program asked for were not sent: %s", call_id, error)
 
 
 def _parties(origin: Origin) -> str:

@@ -40,6 +40,7 @@ class SocketLine(FarEndLine):
     def end(self) -> None:
         """The caller is gone: what they said is still heard."""
         self._queue.end()
+        self._stop_dialling()
 
     async def flush(self) -> None:
         """As `BlockQueue.flush`."""

@@ -41,6 +41,8 @@ class CallEnd(msgspec.Struct, frozen=True, kw_only=True):
     """Quality of the network during the call."""
     transferred_to: str = ""
     """The party to whom the caller was transferred."""
+    handed_to: tuple[str, ...] = ()
+    """The agents that took the call over, in order."""
 
 
 class CallFollower:
@@ -62,6 +64,9 @@ class CallFollower:
     def cut_in(self, call: CallFacts, full: FullTurn) -> None:
         """This turn's reply came before its caller had finished, as it turned out; the turn was reported without
         that."""
+
+    def handed_over(self, call: CallFacts, to: str) -> None:
+        """Another agent has taken the call over."""
 
     def barged_in(self, call: CallFacts) -> None:
         """A caller interrupted a reply that they had heard some of."""

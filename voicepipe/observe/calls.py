@@ -14,6 +14,7 @@ from voicepipe.config.pop_config import LONGEST, USUAL, RedactionConfig
 from voicepipe.conversation.events import (
     TOOL_CHARS,
     TOOL_NAME_CHARS,
+    AgentChanged,
     CallEnded,
     CallEvent,
     Item,
@@ -72,6 +73,7 @@ class LiveCall:
         self._last: FullTurn | None = None
         """The last turn."""
         self._transferred_to = ""
+        self._handed_to: list[str] = []
         self._unanswered = Unanswered()
         self._asked: dict[str, AskedTurn] = {}
         """Turns by the reply that is being made."""
@@ -100,6 +102,11 @@ class LiveCall:
             case ReplyDone() if asked := self._asked.pop(event.response_id, None):
                 self._unanswered.called(event.items)
                 self._add(asked, event)
+            case AgentChanged():
+                self._agent = event.settings.agent.name
+                self._handed_to.append(self._agent)
+                for follower in self._followers:
+                    follower.handed_over(self._known, self._agent)
             case CallEnded():
                 self._close_replies(event, now)
 
@@ -107,7 +114,8 @@ class LiveCall:
         """The call has ended, for this reason of its ingress."""
         self._amend(self._kept.close())
         to = self._transferred_to if reason == "transferred" else ""
-        end = CallEnd(reason=reason, at=max(now, self._known.since), network=self.network(), transferred_to=to)
+        end = CallEnd(reason=reason, at=max(now, self._known.since), network=self.network(), transferred_to=to,
+                      handed_to=tuple(self._handed_to))  # fmt: skip
         for follower in self._followers:
             follower.ended(self._known, end)
 

@@ -77,6 +77,9 @@ class Metrics(TurnMetrics):
         self._mos = families.histogram(
             "voicepipe_call_mos", "How callers sound by their network (ITU-T G.107), 1 to 4.4.", MOS, "ingress"
         )
+        self._hand_overs = families.counter(
+            "voicepipe_hand_overs", "Calls that an agent has handed over to another one.", "ingress"
+        )
         self._in_progress = families.gauge("voicepipe_calls_in_progress", "Calls that are answered now.", "ingress")
         self._prediction_check = families.histogram(
             "voicepipe_prediction_ratio",
@@ -85,7 +88,7 @@ class Metrics(TurnMetrics):
         )  # fmt: skip
         self._prediction_check()
         for kind in get_args(DoorKind):  # At 0, as `TurnMetrics`.
-            for of_kind in (self._in_progress, self._loss, self._jitter, self._mos):
+            for of_kind in (self._hand_overs, self._in_progress, self._loss, self._jitter, self._mos):
                 of_kind(kind)
             for reason in ENDS:
                 self._calls(kind, reason)
@@ -99,6 +102,9 @@ class Metrics(TurnMetrics):
 
     def left(self, call: CallFacts) -> None:
         self._in_progress(call.line).dec()
+
+    def handed_over(self, call: CallFacts, to: str) -> None:
+        self._hand_overs(call.line).inc()
 
     def ended(self, call: CallFacts, end: CallEnd) -> None:
         kind, network = call.line, end.network

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from voicepipe.config.pop_config import RedactionConfig
+from voicepipe.conversation.own_tools import SEND_KEYS
 from voicepipe.observe.last_turns import FullTurn
 from voicepipe.redaction.redactor import Redactor
 
@@ -36,8 +37,9 @@ class RedactedWords:
         number = full.number
         texts = self._redactor.heard(_TextPosition(number, "heard"), full.heard)
         for index, use in enumerate(full.tools):
-            texts |= self._redactor.tool(_TextPosition(number, "arguments", index), use.arguments)
-            texts |= self._redactor.tool(_TextPosition(number, "result", index), use.result)
+            is_keys = use.name == SEND_KEYS
+            texts |= self._redactor.tool(_TextPosition(number, "arguments", index), use.arguments, is_keys=is_keys)
+            texts |= self._redactor.tool(_TextPosition(number, "result", index), use.result, is_keys=is_keys)
         texts |= self._redactor.said(_TextPosition(number, "answered"), full.answered)
         self._fulls[number] = full
         changed = {its.number: its for its in self._changed(texts)}

@@ -45,7 +45,7 @@ def waits(record: TurnSummary, tools: Iterable[ToolUse] = ()) -> TurnWaits | Non
     phrase = min(latency, max(commit, record.at_phrase or 0.0))
     speech = min(latency, max(phrase, record.at_speech or 0.0))
     runs = [(use.at, phrase if use.took is None else use.at + use.took) for use in tools if use.at is not None]
-    running = _union(runs, commit, phrase)
+    running = min(_union(runs, commit, phrase), phrase - commit)  # Sums of floats may come out a hair over.
     return TurnWaits(
         endpointing=commit - asr,
         asr=asr,

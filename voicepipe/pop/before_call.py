@@ -49,8 +49,8 @@ def question(call_id: str, agent: str, origin: Origin, door: DoorKind, pop: str,
 
 
 def read_answer(text: str, agent: Agent, knows: Callable[[str], bool]) -> HookAnswer:
-    """The answer of this agent's hook. `knows`: whether the PoP has an agent of this name. Raises Declined: it refuses
-    the call; AnswerUnusable."""
+    """The answer of this agent's hook. `knows`: whether an agent of this name can answer the call. Raises Declined: it
+    refuses the call; AnswerUnusable."""
     if text.strip() in ("", "null"):
         return NO_ANSWER
     written = _written(text)
@@ -60,7 +60,7 @@ def read_answer(text: str, agent: Agent, knows: Callable[[str], bool]) -> HookAn
     if other and other not in agent.hooks.agents:
         raise AnswerUnusable(f"agent: hooks.agents of {agent.name} does not name {other[:64]!r}: add it there")
     if other and not knows(other):
-        raise AnswerUnusable(f"agent: there is no agent {other[:64]!r} at this PoP, or not for this tenant")
+        raise AnswerUnusable(f"agent: this PoP has no agent {other[:64]!r} that can answer, or not for this tenant")
     for name in written.variables or {}:
         if not VARIABLE_NAME.fullmatch(name):
             raise AnswerUnusable(f"variables: {name[:64]!r} is no name: give up to 64 letters, digits and _")
@@ -97,11 +97,11 @@ def applied(agent: Agent, said: HookAnswer) -> Agent:
 
 
 class BeforeCall:
-    """Asks the `hooks.before_call` of a PoP's agents. `pop`: its id; `knows`: whether it has an agent of this name for
-    this tenant."""
+    """Asks the `hooks.before_call` of a PoP's agents. `pop`: its id; `answers`: whether an agent of this name can
+    answer a call of this tenant's."""
 
-    def __init__(self, hooks: HookCaller, pop: str, knows: Callable[[str, str], bool]) -> None:
-        self._hooks, self._pop, self._knows = hooks, pop, knows
+    def __init__(self, hooks: HookCaller, pop: str, answers: Callable[[str, str], object]) -> None:
+        self._hooks, self._pop, self._answers = hooks, pop, answers
 
     async def ask(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
         """As `PopApi.ask_hook`, of an agent that has one. Raises Declined."""
@@ -109,8 +109,8 @@ class BeforeCall:
         hook = Hook(KEY, agent.hooks.before_call, agent.hooks.before_call_ms, KEY, agent.hooks.secret)
         told = question(slot.call_id, agent.name, origin, door, self._pop, slot.owner)
         try:
-            answer = await self._hooks.ask(hook, told, slot.call_id, slot.owner)
-            said = read_answer(answer, agent, lambda name: self._knows(name, slot.owner))
+            written = await self._hooks.ask(hook, told, slot.call_id, slot.owner)
+            said = read_answer(written, agent, lambda name: bool(self._answers(name, slot.owner)))
         except HookFailed as error:
             outcome, why = error.outcome, str(error)
         except AnswerUnusable as error:

@@ -18,6 +18,7 @@ from voicepipe.base.errors import ConfigError, Draining, EngineDown, PopFull, Po
 from voicepipe.base.places import place_of
 from voicepipe.base.takeover import TakeoverParts
 from voicepipe.call.call import Call
+from voicepipe.call.call_context import CallServices
 from voicepipe.call.recogniser_timing import time_recogniser
 from voicepipe.call.tts_cache import TtsCache
 from voicepipe.call_api import (
@@ -107,8 +108,14 @@ class _AdmittedCall:
             self.watched.note(event, time.time())
             observer(event)
 
-        begin_tool = partial(pop.tools.begin, tenant=self.watched.tenant)
-        call = Call(call_id, line, settings, pop.engines, pop.config, begin_tool, emit, time.monotonic)
+        origin, said = settings.origin, HookAnswer(variables=settings.variables)
+
+        def colleague(name: str) -> CallSettings | None:
+            agent = pop.takes_over(name, self.watched.tenant)
+            return pop.settings(agent, origin, said) if agent else None
+
+        services = CallServices(partial(pop.tools.begin, tenant=self.watched.tenant), colleague)
+        call = Call(call_id, line, settings, pop.engines, pop.config, services, emit, time.monotonic)
         if pop.membership:
             pop.membership.round_trips.began(call_id, line)
         return call
@@ -143,21 +150,16 @@ class Pop:
         self.tools = tools
         self.watch = ProcessWatch()
         self.metrics = Metrics(config.pop, self.health, traces)
-        self._recent, self._hour, self._failing = (
-            RecentTurnCounts(self.watch.lag_p99_ms),
-            HourlyTally(),
-            FailingTurns(time.monotonic),
-        )
+        self._recent, self._hour = RecentTurnCounts(self.watch.lag_p99_ms), HourlyTally()
+        self._failing = FailingTurns(time.monotonic)
         self.records = records
         cost = CostMeter(config.pop, time.monotonic)
         self.metrics.others.append(cost.read)
         hooks = HookCaller(tools)
-        self._before_call = BeforeCall(hooks, config.pop.id, self._has_agent)
+        self._before_call = BeforeCall(hooks, config.pop.id, self.takes_over)
         self.incoming = IncomingCalls(hooks, config.pop.id)
         self.turn_hooks = TurnHooks(hooks, config.pop.id)
-        followers: list[CallFollower] = [
-            self.metrics, cost, self._recent, self._hour, self._failing, self.turn_hooks,
-        ]  # fmt: skip
+        followers: list[CallFollower] = [self.metrics, cost, self._recent, self._hour, self._failing, self.turn_hooks]
         if records:
             records.after_call = hooks.tell_record
             followers.append(records)
@@ -236,7 +238,7 @@ class Pop:
         return sorted(self._agents, key=lambda agent: agent.name != self.config.pop.default_agent)
 
     def settings(self, agent: Agent, origin: Origin = NOWHERE, said: HookAnswer = NO_ANSWER) -> CallSettings:
-        answers = (said.agent and self._agents.get(said.agent)) or agent
+        answers = self._agents.get(said.agent) or agent
         settings = CallSettings.of(before_call.applied(answers, said), origin, said.variables)
         return with_session(settings, said.session) if said.session else settings
 
@@ -247,10 +249,11 @@ class Pop:
             return await self.incoming.ask(slot, agent, origin)
         return NO_ANSWER
 
-    def _has_agent(self, name: str, tenant: str) -> bool:
-        """Whether there is an agent of this name, and this tenant may have it."""
-        limits = [its.agents for its in self.config.tenants if its.name == tenant and its.agents]
-        return self._agents.get(name) is not None and all(name in agents for agents in limits)
+    def takes_over(self, name: str, tenant: str) -> Agent | None:
+        """The agent of this name, if it can take over a call of this tenant's now."""
+        agent = self._agents.get(name)
+        theirs = next((each.agents for each in self.config.tenants if each.name == tenant), ())
+        return agent if agent and name in (theirs or (name,)) and not self.lacks(agent) else None
 
     def lacks(self, agent: Agent) -> str:
         return self.prepared.answering(agent).lacks

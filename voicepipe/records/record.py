@@ -61,6 +61,8 @@ class CallSummary(KeptCall, frozen=True, kw_only=True):
     network: NetworkQuality | None = None
     transferred_to: str = ""
     """The party to whom the caller was transferred; empty: none."""
+    handed_to: tuple[str, ...] = ()
+    """The agents that took the call over from `agent`, in order."""
     trace: str = ""
     """The id of its trace (W3C), 32 hexadecimal digits; empty: it is not traced."""
     hook: HookRun | None = None
@@ -96,6 +98,7 @@ def summary(
         cost=host.cost(end.at - call.since) if end else None,
         network=end.network if end else None,
         transferred_to=end.transferred_to if end else "",
+        handed_to=end.handed_to if end else (),
         trace=call.trace_id,
         hook=call.hook,
     )  # fmt: skip

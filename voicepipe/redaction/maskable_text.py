@@ -13,6 +13,10 @@ TOKEN = re.compile(
     r'(?P<text>"(?:[^"\\]|\\.)*")(?P<is_key>\s*:)?|(?P<number>-?\d[\d.eE+-]*)|(?P<mark>[\[\]{},])', re.DOTALL
 )
 
+PRESSES = re.compile(r"[0-9*#A-D](?:[wW]*[0-9*#A-D]){2,}")
+"""Three keys or more that an agent has pressed, with the pauses among them: a PIN, an account's number. One or two are
+a menu's choice."""
+
 
 @dataclass(slots=True, eq=False)
 class TextPart:
@@ -146,3 +150,9 @@ def _masked(numbers: Sequence[Number]) -> Iterator[tuple[int, int, str]]:
             mask, end = number.mask, number.end
     if mask:
         yield begin, end, mask
+
+
+def presses(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where an agent's keys stand that may be a secret: begin, end, and the digits among them."""
+    for match in PRESSES.finditer(text):
+        yield *match.span(), "".join(filter(str.isdigit, match[0]))

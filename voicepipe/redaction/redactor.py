@@ -15,7 +15,7 @@ from voicepipe.config.pop_config import USUAL, RedactionConfig
 from voicepipe.conversation.events import TOOL_CHARS
 from voicepipe.redaction import card_numbers
 from voicepipe.redaction.card_numbers import is_right, joined
-from voicepipe.redaction.maskable_text import MaskableText, TextPart, json_or_plain, plain, split
+from voicepipe.redaction.maskable_text import MaskableText, TextPart, json_or_plain, plain, presses, split
 from voicepipe.redaction.number_words import ASKED
 from voicepipe.redaction.numbers_read import Gap, Number, NumbersReading, read
 from voicepipe.turn.keypad import MOST as MOST_KEYS
@@ -179,12 +179,15 @@ class Redactor(Generic[K]):
         """The agent's words. After "For how many people?" no card number of the caller's goes on."""
         return self._uttered(key, text, self._agent)
 
-    def tool(self, key: K, text: str) -> dict[K, str]:
-        """The arguments or the result of a tool."""
+    def tool(self, key: K, text: str, *, is_keys: bool = False) -> dict[K, str]:
+        """The arguments or the result of a tool. `is_keys`: of the one by which the agent presses keys."""
         if not self._config.transcripts:
             return {key: ""}
         its = json_or_plain(key, text)
         for part in its.parts:
+            for begin, end, digits in presses(part.text) if is_keys and self._config.keys else ():
+                part.replaced.append((begin, end, KEYS))
+                self._secrets.keys(digits, digits)
             self._read_part(its, part)
         if self._config.cards:
             for chain in split(its.numbers(), Gap.APART):

@@ -96,10 +96,19 @@ class RtpSender:
             else:
                 self._send_silence()
 
+    @property
+    def takes_keys(self) -> bool:
+        return self._keys is not None
+
+    @property
+    def is_pressing(self) -> bool:
+        """Whether keys wait to be sent, or one is down."""
+        return self._keys is not None and self._keys.is_pressing
+
     def press(self, keys: str) -> None:
         """Send keys, after those that were pressed before. Raises ValueError: none is sent."""
         if self._keys is None:
-            raise ValueError("The caller's phone takes no keys: its SDP names no telephone-event.")
+            raise ValueError("The peer takes no keys: its SDP names no telephone-event.")
         self._keys.press(keys)
 
     def change(self, codec: Codec, payload_type: int, keys: KeyFormat | None) -> None:

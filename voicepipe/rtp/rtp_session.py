@@ -271,6 +271,16 @@ class RtpSession:
         """20 ms of speech at once: int16[n] at the codec's `out_rate`. Under a key or on hold it is not sent."""
         self._out.send(pcm)
 
+    @property
+    def takes_keys(self) -> bool:
+        """Whether the peer takes keys (`telephone_events.KEYS`), as its SDP says."""
+        return self._out.takes_keys
+
+    @property
+    def is_pressing(self) -> bool:
+        """Whether keys wait to be sent, or one is down."""
+        return self._out.is_pressing
+
     def press(self, keys: str) -> None:
         """Send keys (`telephone_events.KEYS`) one after another, instead of speech meanwhile; on hold they wait. Raises
         ValueError, and sends none: the peer takes none, not all are keys, or too many wait already."""

@@ -197,6 +197,11 @@ class KeySender:
             raise ValueError(f"Too many keys wait to be sent, at most {WAITING} may: send these a little later.")
         self._waiting.extend(map(KEYS.index, keys))
 
+    @property
+    def is_pressing(self) -> bool:
+        """Whether keys wait to be sent, or one is down."""
+        return bool(self._waiting)
+
     def wants(self, timestamp: int) -> bool:
         """Whether the packet of this moment is a key's. Timestamps do not wrap here."""
         return bool(self._waiting) and (self._free is None or timestamp >= self._free)

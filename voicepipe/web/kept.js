@@ -68,6 +68,13 @@ function lasted(call) {
   return lasting((call.ended ?? Date.now() / 1000) - call.began);
 }
 
+/** How the hook before the answer went; empty: the agent has none. */
+function hookOf({ hook }) {
+  if (!hook) return "";
+  const went = hook.outcome === "answered" ? "answered" : `${hook.outcome}: ${hook.why}`;
+  return `of ${hook.agent}, ${went}, after ${milliseconds(hook.ms)}`;
+}
+
 /** <dt>s and <dd>s. */
 export function factsOf(record) {
   const network = record.network ?? {};
@@ -76,7 +83,8 @@ export function factsOf(record) {
     ["Lasted", lasted(record)],
     ["Ended", [endOf(record.reason), record.transferred_to && `to ${record.transferred_to}`].filter(Boolean).join(" ")],
     ["Caller", [partyOf(record), record.called && `called ${record.called}`].filter(Boolean).join(", ")],
-    ["Agent", `${agentOf(record)}, at ${record.pop} (${record.region})`],
+    ["Agent", `${[agentOf(record), ...(record.handed_to ?? [])].join(", then ")}, at ${record.pop} (${record.region})`],
+    ["Hook", hookOf(record)],
     ["Tenant", record.tenant === "local" ? "" : record.tenant],
     ["Turns", [`${record.turns}`, record.p50_ms !== null && `p50 ${milliseconds(record.p50_ms)}`,
       record.p95_ms !== null && `p95 ${milliseconds(record.p95_ms)}`,

@@ -7,8 +7,17 @@ import { isMeasured, recordOf } from "./turn.js";
 /** A function for each type of event that matters. `onCaller(speaks)`: the caller's voice began or ended.
  *  `onProblem(sentence)`: somebody should know. */
 export function handlers({ transcript, panel, onCaller, onProblem }) {
+  let agent = null;
   const showHeard = (item) => item.role === "assistant" && transcript.agentHeard(item.id, spokenText(item));
   return {
+    "session.created": ({ session }) => {
+      agent = session.model;
+      transcript.agent = "Agent";
+    },
+    "session.updated": ({ session }) => {
+      if (agent && session.model !== agent) transcript.agent = `Agent ${session.model}`;
+      agent = session.model;
+    },
     "input_audio_buffer.speech_started": ({ item_id }) => {
       onCaller(true);
       transcript.callerSpeaks(item_id);

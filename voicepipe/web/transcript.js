@@ -9,6 +9,7 @@ export class Transcript {
   #scroll;
   #onFirst;
   #items = new Map(); // item id -> {bubble, words, open}
+  agent = "Agent"; // heads the words of whoever has the call now
   #spoken = []; // the caller's spoken items, in order
 
   /** `list`: the <ol>; `scroll`: the element around it that scrolls; `onFirst()` is called when something is said. */
@@ -81,7 +82,7 @@ export class Transcript {
   // The agent.
 
   agentWords(itemId, delta) {
-    const item = this.#items.get(itemId) ?? this.#add(itemId, "agent", "Agent");
+    const item = this.#items.get(itemId) ?? this.#add(itemId, "agent", this.agent);
     item.words.append(delta);
     this.#follow();
   }

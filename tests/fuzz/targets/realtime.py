@@ -13,6 +13,7 @@ from tests.support import virtual_time
 from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.agent import Agent, CallSettings, Tool
 from voicepipe.call.call import Call
+from voicepipe.call.call_context import CallServices
 from voicepipe.call_api import CallControl, HookRun, Observer
 from voicepipe.config import Config, LimitsConfig
 from voicepipe.engines.base import Delta, Engines, ToolCall
@@ -134,7 +135,7 @@ class _Seat:
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         engines = Engines(ScriptedVad(), ScriptedAsr(("hi", "look")), ScriptedLlm(REPLIES, 20, 5), ScriptedTts())
         clock = asyncio.get_running_loop().time
-        return Call(self.call_id, line, settings, engines, Config(), _tool, observer, clock)
+        return Call(self.call_id, line, settings, engines, Config(), CallServices(_tool), observer, clock)
 
 
 def _tool(tool: Tool, call: ToolCall, about: Mapping[str, Any], key: str) -> "asyncio.Task[str]":

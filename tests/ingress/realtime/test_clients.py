@@ -6,7 +6,9 @@ import pytest
 from tests.ingress.fake_pop import FakePop
 from tests.ingress.realtime.test_websocket import dialled, ends
 from tests.ingress.test_hosted_call import Happens, happen, hosted, spoken, told
+from voicepipe.agent import Agent, CallSettings
 from voicepipe.conversation.events import (
+    AgentChanged,
     CallEnded,
     Item,
     ItemAdded,
@@ -72,3 +74,23 @@ async def test_every_reason_closes(reason: str) -> None:
         await call.line.hang_up()
         code, _ = await ends(socket)
         assert code == {"no_input": 1000, "shutdown": 1012}.get(reason, 1000)
+
+
+async def test_the_session_is_that_of_the_agent_that_has_taken_over_for_who_is_there_and_who_joins_later() -> None:
+    call, _ = hosted()
+    clients = RealtimeClients.of(call)
+    outbox = clients.join(lambda: None)
+    other = Agent("booking", instructions="You book.", voice="de", speed=1.5)
+    call.control.configure(call.settings.handed_to(CallSettings.of(other)))
+    happen(call, (AgentChanged(call.settings),))
+    clients.leave(outbox)
+    back = CallSettings.of(FakePop().known["clinic"])
+    call.control.configure(call.settings.handed_to(back))
+    happen(call, (AgentChanged(call.settings),))
+    late = clients.join(lambda: None)
+    call.close()
+    _, updated = [event["session"] for event in await told(outbox)]
+    assert (updated["model"], updated["instructions"]) == ("booking", "You book.")
+    assert (updated["audio"]["output"]["voice"], updated["audio"]["output"]["speed"]) == ("de", 1.5)
+    (created,) = [event["session"] for event in await told(late)]
+    assert (created["model"], created["instructions"]) == ("clinic", "Be brief.")

@@ -207,11 +207,11 @@ def test_a_locked_conversation_loses_no_entry_but_the_caller_s_own() -> None:
     locked, open_to_all = Rights(frozenset({"conversation"})), Rights()
     system, agent = Item("a", "message", "system"), Item("b", "message", "assistant")
     for entry in (system, agent, Item("c", "function_call", "assistant")):
-        open_to_all.check_delete(entry)
+        open_to_all.check_delete(entry, Agent("desk"))
         with pytest.raises(WireError, match="locked"):
-            locked.check_delete(entry)
-    locked.check_delete(Item("d", "message", "user"))
-    locked.check_delete(Item("e", "function_call_output", "user"))
+            locked.check_delete(entry, Agent("desk"))
+    locked.check_delete(Item("d", "message", "user"), Agent("desk"))
+    locked.check_delete(Item("e", "function_call_output", "user"), Agent("desk"))
 
 
 async def test_a_secret_cannot_be_made_against_the_agent_s_locks() -> None:

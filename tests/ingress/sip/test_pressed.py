@@ -13,6 +13,7 @@ from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, Script
 from tests.support.waiting import until
 from voicepipe.agent import CallSettings
 from voicepipe.call.call import Call
+from voicepipe.call.call_context import CallServices
 from voicepipe.call_api import CallControl, Observer
 from voicepipe.conversation.events import CallEvent, ReplyDone
 from voicepipe.engines.base import Engines
@@ -107,7 +108,7 @@ class RealCalls(FakePop):
             raise AssertionError("there are no tools")
 
         engines = Engines(ScriptedVad(), ScriptedAsr([]), ScriptedLlm(), ScriptedTts(char_ms=20))
-        return Call("rtc_1", line, settings, engines, self.config, no_tools, emit, time.monotonic)
+        return Call("rtc_1", line, settings, engines, self.config, CallServices(no_tools), emit, time.monotonic)
 
 
 async def test_a_call_whose_first_key_overtakes_the_ack_is_answered(caplog: pytest.LogCaptureFixture) -> None:

@@ -19,7 +19,7 @@ from tests.support.sinks import Blocks
 from voicepipe.audio import Block
 from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.ingress.telephony.dialects import TELNYX, TWILIO, Dialect, SoundFormat
-from voicepipe.ingress.telephony.stream_line import MARK_MS, StreamLine
+from voicepipe.ingress.telephony.stream_line import MARK_MS, ProviderCommands, StreamLine
 from voicepipe.line import HIDDEN
 
 RATE = 8000
@@ -112,7 +112,7 @@ def connected(
 ) -> tuple[Timeline, Provider, StreamLine]:
     clock = Timeline()
     provider = Provider(clock, delay, marks)
-    provider.line = StreamLine(dialect, "MZ1", (PCMU, PCMU), provider.take, nowhere, clock)
+    provider.line = StreamLine(dialect, "MZ1", (PCMU, PCMU), provider.take, ProviderCommands(nowhere, nowhere), clock)
     return clock, provider, provider.line
 
 
@@ -220,7 +220,7 @@ def test_sound_there_and_back(sound: SoundFormat) -> None:
     assert back.shape == pcm.shape and np.abs(back.astype(int) - pcm).max() <= (0 if sound.encoding == "l16" else 512)
 
 
-def test_streams_are_sent_no_keys() -> None:
-    _, _, line = connected(lambda: 0.05)
-    with pytest.raises(KeysFailed, match="by SIP alone"):
+async def test_twilios_streams_are_sent_no_keys() -> None:
+    _, _, line = connected(lambda: 0.05, dialect=TWILIO)
+    with pytest.raises(KeysFailed, match="Twilio sends no keys while a call is streamed"):
         line.send_keys("1")

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from voicepipe.agent import Agent
+from voicepipe.agent import Agent, CallSettings
 from voicepipe.base.error_texts import shown
 from voicepipe.base.errors import CallError, InputEmpty, ItemExists, ItemMismatch, ItemUnknown, NoReply, ReplyActive
 from voicepipe.call_api import CallControl, ReplyRequest
@@ -106,6 +106,11 @@ class ClientControl:
         self._translator.session = session
         self._translator.voice = self._call.voice_for(session.audio.output.voice)
 
+    def agent_changed(self, settings: CallSettings) -> None:
+        """Another agent has taken the call over: clients see its session."""
+        self._adopt(self._translator.session.of_agent(settings))
+        self._emit(say.SessionUpdated(session=self._translator.shown))
+
     async def handle(self, raw: str | bytes, arrived: float, answer: Emit, rights: Rights) -> None:
         """Carry out one message, which reached the socket at the monotonic second `arrived`. Never raises: errors go by
         `answer` to the client that asked; events go to all clients."""
@@ -184,7 +189,7 @@ class ClientControl:
         self._call.truncate(event.item_id, end)
 
     async def _item_delete(self, event: ask.ItemDelete, asked: ClientRequest) -> None:
-        asked.rights.check_delete(self._call.item(event.item_id))
+        asked.rights.check_delete(self._call.item(event.item_id), self._agent)
         self._call.delete_item(event.item_id)
 
     async def _response_create(self, event: ask.ResponseCreate, asked: ClientRequest) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from voicepipe.base.errors import CallFull
-from voicepipe.conversation.events import CallEvent
+from voicepipe.conversation.events import AgentChanged, CallEvent
 from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.loop_share import CallLoopShare
 from voicepipe.ingress.realtime import server_events as wire
@@ -120,6 +120,10 @@ class RealtimeClients:
     # --- the call's listener
 
     def on_event(self, event: CallEvent) -> None:
+        if isinstance(event, AgentChanged):
+            if self._control:
+                self._control.agent_changed(event.settings)
+            return
         if not self._clients:
             return  # Nothing is made for nobody: the next client catches up.
         for out in self._translator(event):

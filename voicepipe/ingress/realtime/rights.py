@@ -61,14 +61,15 @@ class Rights:
     def session(self, before: Session, wanted: Session, agent: Agent) -> tuple[Session, list[WireError]]:
         """`wanted` with each locked part as it was `before`, and an error for each of them that would have changed."""
         refused: list[WireError] = []
-        for part in self.locked & _PATHS.keys():
+        locked = self._locked(agent)
+        for part in locked & _PATHS.keys():
             path = _PATHS[part]
             value_of = attrgetter(path)
             if value_of(wanted) != value_of(before):
                 refused.append(_locked(part, f"session.{path}"))
                 wanted = wanted.replaced(path, value_of(before))
         unchanged = (wanted.tool_choice, wanted.tools) == (before.tool_choice, before.tools)
-        if unchanged or "tool_choice" in self.locked:  # then it is not the client that forces a tool
+        if unchanged or "tool_choice" in locked:  # then it is not the client that forces a tool
             return wanted, refused
         try:
             self._check_choice(wanted.tool_choice, wanted.tools, agent, "session")
@@ -80,7 +81,7 @@ class Rights:
     def check_response(self, asked: ResponseParams, session: Session, agent: Agent) -> None:
         """Raises WireError: the response changes a locked part, or forces a tool of the agent's."""
         for part, get in _OF_RESPONSE.items():
-            if part in self.locked and get(asked) is not None:
+            if part in self._locked(agent) and get(asked) is not None:
                 raise _locked(part, "response.input" if part == "conversation" else f"response.{_PATHS[part]}")
         if asked.tool_choice is None and asked.tools is None:
             return
@@ -91,21 +92,25 @@ class Rights:
     def check_item(self, item: Item, agent: Agent, param: str) -> None:
         """Raises WireError: the conversation is locked, and the model would take the item for instructions, or for what
         the agent did."""
-        if item.role == "system" and "instructions" in self.locked:
+        if item.role == "system" and "instructions" in self._locked(agent):
             raise _locked("instructions", f"{param}.role")
-        if "conversation" in self.locked and not _said(item):
+        if "conversation" in self._locked(agent) and not _said(item):
             raise _locked("conversation", f"{param}.role" if item.kind == "message" else f"{param}.type")
         # A tool of the holder's own may have that name now. The conversation outlives it, and would lie then.
         if not self.own_tools and item.kind == "function_call" and item.name in _own(agent):
             forged = f"Only the server can say that {item.name!r} was called, a tool of the agent's. Leave it out."
             raise WireError("invalid_value", forged, f"{param}.name")
 
-    def check_delete(self, item: Item) -> None:
+    def check_delete(self, item: Item, agent: Agent) -> None:
         """Raises WireError: the conversation is locked, and the entry is not the client's."""
-        if item.role == "system" and "instructions" in self.locked:
+        if item.role == "system" and "instructions" in self._locked(agent):
             raise _locked("instructions", "item_id")
-        if "conversation" in self.locked and not _said(item):
+        if "conversation" in self._locked(agent) and not _said(item):
             raise _locked("conversation", "item_id")
+
+    def _locked(self, agent: Agent) -> frozenset[Part]:
+        """What is locked now: an agent that has taken the call over may lock more."""
+        return self.locked.union(agent.locked)
 
     def _check_choice(self, choice: ToolChoice, tools: Collection[ToolJson], agent: Agent, where: str) -> None:
         """Raises WireError: the choice would force a tool of the agent's."""

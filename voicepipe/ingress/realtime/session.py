@@ -125,7 +125,6 @@ class Session(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, settings: CallSettings, *, id: str, expires_at: int = 0) -> "Session":
         """The session of a call whose client has changed nothing yet."""
-        speed = min(max(settings.speed, SLOWEST), FASTEST)
         return cls(
             id=id,
             model=settings.agent.name,
@@ -134,12 +133,20 @@ class Session(Struct, frozen=True, kw_only=True):
             instructions=settings.instructions,
             audio=Audio(
                 AudioInput(turn_detection=settings.turn_detection),
-                AudioOutput(voice=settings.voice, speed=speed),
+                AudioOutput(voice=settings.voice, speed=_shown_speed(settings)),
             ),
             tools=tuple(map(ToolJson.of, settings.tools)),
             tool_choice=_tool_choice_json(settings.tool_choice),
             max_output_tokens=settings.max_tokens or "inf",
         )
+
+    def of_agent(self, settings: CallSettings) -> "Session":
+        """This session once the agent of `settings` has taken the call over."""
+        session = msgspec.structs.replace(
+            self, model=settings.agent.name, instructions=settings.instructions,
+            tool_choice=_tool_choice_json(settings.tool_choice),
+        )  # fmt: skip
+        return session.replaced(VOICE, settings.voice).replaced("audio.output.speed", _shown_speed(settings))
 
     def settings(self, base: CallSettings) -> CallSettings:
         """`base` with all values of this session that concern the call."""
@@ -174,6 +181,11 @@ class Session(Struct, frozen=True, kw_only=True):
             return msgspec.convert(_merged(msgspec.to_builtins(self), patch), Session)
         except (msgspec.ValidationError, RecursionError) as error:
             raise wire_error(error, "session") from None
+
+
+def _shown_speed(settings: CallSettings) -> float:
+    """The speed, within what the convention allows."""
+    return min(max(settings.speed, SLOWEST), FASTEST)
 
 
 def _replaced(whole: Any, path: list[str], value: Any) -> Any:

@@ -1,5 +1,6 @@
 """The media of one phone call: a socket, an RTP stream and a line, as offers and answers agree on them."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
@@ -7,13 +8,16 @@ from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.base.networks import network_of
 from voicepipe.config.phone_config import SipConfig
 from voicepipe.ingress.rtp_line import RtpLine
-from voicepipe.line import NO_TRANSFER
+from voicepipe.line import NO_TRANSFER, PAUSES, OnKeys
 from voicepipe.rtp import sip_sdp
 from voicepipe.rtp.codec import CODECS, PCMU
+from voicepipe.rtp.rtp_sender import PACKET_S
 from voicepipe.rtp.sdes import Crypto, Srtp, offered
 from voicepipe.rtp.sdp_text import SdpError
 from voicepipe.rtp.sip_sdp import LocalDescription, SipDescription
 from voicepipe.rtp.udp import UdpMedia
+
+NO_TELEPHONE_EVENT = "The caller's phone takes no keys: its SDP names no telephone-event."
 
 
 class SipLine(RtpLine):
@@ -42,12 +46,24 @@ class SipLine(RtpLine):
         super().close()
         self.refer = None
 
-    def send_keys(self, digits: str) -> None:
-        """As `HostedLine.send_keys`, by RFC 4733."""
-        try:
-            self.media.press(digits)
-        except ValueError as error:
-            raise KeysFailed(str(error)) from None
+    @property
+    def lacks_keys(self) -> str:
+        """As `Line.lacks_keys`."""
+        return "" if self.media.takes_keys else NO_TELEPHONE_EVENT
+
+    async def _dial(self, keys: str, on_sent: OnKeys) -> None:
+        """Send keys by RFC 4733, one by one: what is not sent yet can be called back. On hold they wait."""
+        for key in keys:
+            if pause_s := PAUSES.get(key):
+                await asyncio.sleep(pause_s)
+            else:
+                try:
+                    self.media.press(key)
+                except ValueError as error:
+                    raise KeysFailed(str(error)) from None
+                while self.media.is_pressing:  # noqa: ASYNC110
+                    await asyncio.sleep(PACKET_S)
+            on_sent(key)
 
 
 class SipMedia:

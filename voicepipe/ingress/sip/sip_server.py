@@ -281,11 +281,10 @@ class SipServer:
     async def _ask_and_answer(self, wanted: _Invited, rings: RingingCall, resources: ExitStack) -> None:
         """Answer the call as the hook says, after the ringing time at the earliest. Cancelled if the caller gives
         up."""
-        loop = asyncio.get_running_loop()
-        earliest = loop.time() + self._ring_s
+        earliest = time.monotonic() + self._ring_s
         try:
             said = await self._pop.ask_hook(rings.slot, wanted.agent, wanted.origin, "sip")
-            await asyncio.sleep(max(0.0, earliest - loop.time()))
+            await asyncio.sleep(max(0.0, earliest - time.monotonic()))
             settings = self._pop.settings(wanted.agent, wanted.origin, said)
             self._unacknowledged.end(rings)
             # As if it had come now: its ACK may take as long as any other's.

@@ -104,6 +104,8 @@ class Dialect:
     ordered: bool
     """Sound comes in order."""
     keys: frozenset[str] = field(default=frozenset("0123456789*#ABCD"))
+    lacks_keys: str = ""
+    """As `Line.lacks_keys`."""
 
     def read(self, raw: str | bytes) -> tuple[str, StreamMessage] | None:
         """The stream that a message names, and its content; None: nothing that concerns us. Raises BadMessage."""
@@ -180,6 +182,7 @@ TWILIO = Dialect(
     encodings={"audio/x-mulaw": "pcmu"},
     addressed=True,
     ordered=True,
+    lacks_keys="Twilio sends no keys while a call is streamed.",
 )
 TELNYX = Dialect(
     kind="telnyx",

@@ -33,7 +33,7 @@ from voicepipe.ingress.telephony.dialects import (
 from voicepipe.ingress.telephony.hooked_calls import HookedCalls
 from voicepipe.ingress.telephony.provider_access import ProviderAccess
 from voicepipe.ingress.telephony.signatures import Forbidden
-from voicepipe.ingress.telephony.stream_line import StreamLine
+from voicepipe.ingress.telephony.stream_line import ProviderCommands, StreamLine
 from voicepipe.ingress.telephony.wire import StreamWire
 from voicepipe.ingress.trace_context import in_trace
 from voicepipe.ingress.visits import Visit
@@ -95,6 +95,9 @@ class StreamProvider(Protocol):
 
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
         """As `Line.transfer`; the new call may ring for so many seconds."""
+
+    async def send_keys(self, start: StreamStart, keys: str) -> None:
+        """Have the provider begin to send keys, with the `PAUSES` among them. Raises KeysFailed."""
 
     async def ended(self, call_id: str, reason: str) -> None:
         """Our part of the provider's call is over. The reason is one of `CallEnded`'s, or "refused": nothing more is
@@ -204,7 +207,10 @@ class StreamEndpoint:
                 start.stream_id,
                 (start.sound, arrival.sound),
                 wire.say,
-                lambda target: provider.transfer(start, target, ring_s),
+                ProviderCommands(
+                    lambda target: provider.transfer(start, target, ring_s),
+                    lambda keys: provider.send_keys(start, keys),
+                ),
                 peer=peer_of(socket),
                 network=arrival.network,
             )

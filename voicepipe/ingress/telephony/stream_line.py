@@ -1,21 +1,25 @@
 """A phone caller's audio on a provider's media stream: base64 messages in, paced messages out, marks that come back."""
 
+import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from voicepipe.audio import RATE, Pcm, samples_to_ms
 from voicepipe.audio.resample import Resampler
-from voicepipe.base.errors import KeysFailed
 from voicepipe.base.networks import network_of
 from voicepipe.ingress.asgi_scope import Peer
 from voicepipe.ingress.blocks import BlockQueue
 from voicepipe.ingress.far_end import FarEnd
 from voicepipe.ingress.socket_line import SocketLine
 from voicepipe.ingress.telephony.dialects import Dialect, SoundFormat
+from voicepipe.line import PAUSES, OnKeys
 
 MARK_MS = 200
 """A mark follows each so many milliseconds of sound: it comes back once they were played."""
+KEY_S = 0.35
+"""Seconds that a provider is taken to need for a key: Telnyx's tone of 250 ms by default, and a pause behind it."""
 
 
 class Marks(FarEnd):
@@ -61,8 +65,15 @@ class Marks(FarEnd):
         return lost
 
 
+class ProviderCommands(NamedTuple):
+    """The commands about one call that its provider takes. Each gets a target, or keys."""
+
+    transfer: Callable[[str], Awaitable[None]]
+    send_keys: Callable[[str], Awaitable[None]]
+
+
 class StreamLine(SocketLine):
-    """The `HostedLine` of a media stream. `say` takes messages for the provider, `hand_over` transfers the call."""
+    """The `HostedLine` of a media stream. `say` takes messages for the provider."""
 
     setup_ms = 0
     transfers = True
@@ -74,7 +85,7 @@ class StreamLine(SocketLine):
         stream_id: str,
         sounds: tuple[SoundFormat, SoundFormat],
         say: Callable[[bytes], None],
-        hand_over: Callable[[str], Awaitable[None]],
+        commands: ProviderCommands,
         clock: Callable[[], float] = time.monotonic,
         peer: Peer | None = None,
         network: str = "",
@@ -91,7 +102,7 @@ class StreamLine(SocketLine):
         self._dialect = dialect
         self._stream_id = stream_id
         self._say = say
-        self._hand_over = hand_over
+        self._commands = commands
         self._queue.cutter.narrow = self._in.rate < RATE
         self._resample = Resampler(self._in.rate, RATE, in_step=True)
 
@@ -130,12 +141,23 @@ class StreamLine(SocketLine):
         """Transfer the call as the provider can. Raises TransferFailed."""
         self.transferring = True
         try:
-            await self._hand_over(target)
+            await self._commands.transfer(target)
         except BaseException:
             self.transferring = False
             raise
 
-    def send_keys(self, digits: str) -> None:
-        """Raises KeysFailed: streams carry no keys towards the caller."""
-        raise KeysFailed("Keys can be sent to calls by SIP alone: Twilio's streams take none, and Telnyx sends them by "
-                         "a command of its own, actions/send_dtmf.")  # fmt: skip
+    @property
+    def lacks_keys(self) -> str:
+        """As `Line.lacks_keys`."""
+        return self._dialect.lacks_keys
+
+    async def _dial(self, keys: str, on_sent: OnKeys) -> None:
+        """Have the provider send keys. It gets all of them at once, keeps the pauses, and cannot be called back; when
+        it is done it does not say."""
+        try:
+            await self._commands.send_keys(keys)
+        except asyncio.CancelledError:
+            on_sent(keys)  # It may have got them.
+            raise
+        on_sent(keys)
+        await asyncio.sleep(sum(PAUSES.get(key, KEY_S) for key in keys))

@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from voicepipe.agent import Agent, Origin
-from voicepipe.base.errors import Refused, TransferFailed
+from voicepipe.base.errors import KeysFailed, Refused, TransferFailed
 from voicepipe.base.foreign_json import decode
 from voicepipe.call_api import NO_ANSWER, Grant, HookAnswer, PopApi, Tenant
 from voicepipe.config.phone_config import TelnyxConfig
@@ -312,6 +312,15 @@ class Telnyx:
             await leg.taken
         finally:
             leg.taken.cancel()  # It was given up, if it is not done.
+
+    async def send_keys(self, start: StreamStart, keys: str) -> None:
+        """By https://developers.telnyx.com/api-reference/call-commands/send-dtmf, which writes pauses as `PAUSES` does.
+        Raises KeysFailed."""
+        try:
+            await self.api.command(start.call_id, "send_dtmf", digits=keys)
+        except CommandFailed as error:
+            logger.error("telnyx: %s is sent no keys: %s", start.call_id, error)
+            raise KeysFailed("the telephone network refuses them") from error
 
     async def ended(self, call_id: str, reason: str) -> None:
         """Telnyx holds a call that is no longer streamed, whichever side has ended the stream: it must be hung up by a

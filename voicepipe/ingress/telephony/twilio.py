@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from voicepipe.agent import Agent, Origin
-from voicepipe.base.errors import Declined, Refused, TransferFailed
+from voicepipe.base.errors import Declined, KeysFailed, Refused, TransferFailed
 from voicepipe.call_api import NO_ANSWER, Grant, HookAnswer, PopApi, Tenant
 from voicepipe.ingress.access import Gone
 from voicepipe.ingress.asgi_scope import pays
@@ -232,6 +232,11 @@ class Twilio:
         left = {call: kept for call, kept in self._transfers.targets.items() if kept.until > now}
         self._transfers.targets = left | fresh
         self._parts.add(TRANSFERS, TwilioTransfers(fresh))
+
+    async def send_keys(self, start: StreamStart, keys: str) -> None:
+        """Raises KeysFailed. Tones in the stream do not reach the far end as keys, and `<Play digits>` in new TwiML
+        ends the stream: the call would begin anew."""
+        raise KeysFailed(self.dialect.lacks_keys)
 
     def _take_over(self, handed: TwilioTransfers) -> None:
         self._transfers.targets |= handed.targets

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engines.llm.frontdesk.front_desk import AT_ONCE, Caller, a_wednesday, reply  # noqa: F401
-from voicepipe.agent import Agent, Origin, ToolSpec
+from voicepipe.agent import Agent, HandOver, Intent, Origin, ToolSpec
+from voicepipe.conversation.hand_over import hand_over_tool, told
 from voicepipe.conversation.own_tools import END_CALL_TOOL
 from voicepipe.conversation.prompt import with_origin
 from voicepipe.engines.base import Message, Prompt, ToolCall
@@ -374,3 +375,34 @@ def test_any_conversation_is_answered(desk: FrontdeskDialogue, said: list[str]) 
 
 def test_templates() -> None:
     assert fill("For {people},  at {time}. {result}", {"people": "2", "time": "7"}) == "For 2, at 7. {result}"
+
+
+HANDS_OVER = Agent(
+    name="desk",
+    intents=(
+        Intent("booking", ("i would like to book a room", "a room please"), "One of us books that.", hand_over="rooms"),
+    ),
+    hand_over={"rooms": HandOver("Rooms.")},
+)
+
+
+def test_an_intent_hands_over_behind_its_reply() -> None:
+    prompt = Prompt((Message("user", "I would like to book a room"),), (hand_over_tool(HANDS_OVER.hand_over),))
+    said, call = reply(FrontdeskDialogue(HANDS_OVER), prompt)
+    assert said == "One of us books that." and isinstance(call, ToolCall)
+    assert (call.name, call.arguments) == ("hand_over", '{"to": "rooms"}')
+
+
+def test_where_nobody_can_take_over_it_is_said() -> None:
+    prompt = Prompt((Message("user", "I would like to book a room"),))
+    assert reply(FrontdeskDialogue(HANDS_OVER), prompt) == [HANDS_OVER.cannot_transfer]
+
+
+def test_who_takes_over_answers_what_the_caller_said_last() -> None:
+    call = ToolCall("c1", "hand_over", '{"to": "rooms"}')
+    rooms = Agent("rooms", intents=(Intent("booking", ("i would like to book a room",), "For which night?"),))
+    messages = (
+        Message("user", "I would like to book a room"), Message("assistant", "One of us books that."),
+        Message("assistant", call=call), Message("tool", told("rooms", last=False), call_id="c1"),
+    )  # fmt: skip
+    assert reply(FrontdeskDialogue(rooms), Prompt(messages)) == ["For which night?"]

@@ -4,6 +4,7 @@ import asyncio
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.engines.contract import texts, the_call
@@ -81,6 +82,17 @@ async def test_an_agent_that_changed_is_learnt_anew() -> None:
     for said in ("One.", "Two."):
         agent = Agent("x", intents=(Intent("a", ("open the door",), reply=said),))
         assert await texts(llm, Prompt((Message("user", "open the door"),), agent=agent)) == [said]
+
+
+async def test_an_agent_with_other_texts_for_one_call_is_not_learnt_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    llm = FrontdeskLlm()
+    agent = Agent("x", greeting="Good day.", intents=(Intent("a", ("open the door",), reply="One."),))
+    assert await texts(llm, Prompt((Message("user", "open the door"),), agent=agent)) == ["One."]
+    monkeypatch.setattr("voicepipe.engines.llm.frontdesk.frontdesk_dialogue.Matcher", None)
+    ann = msgspec.structs.replace(agent, greeting="Hello Ann.")
+    assert "".join(await texts(llm, Prompt((), agent=ann))) == "Hello Ann."
+    assert await texts(llm, Prompt((Message("user", "open the door"),), agent=ann)) == ["One."]
+    assert "".join(await texts(llm, Prompt((), agent=agent))) == "Good day."
 
 
 async def test_others_get_the_loop_while_a_long_conversation_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

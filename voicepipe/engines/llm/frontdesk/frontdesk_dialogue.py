@@ -4,6 +4,7 @@
 """
 
 import re
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -91,8 +92,9 @@ class FrontdeskAnswer:
     values: dict[str, str] = field(default_factory=dict)
     transfer: str = ""
     otherwise: str = ""
-    """In place of `text`, where the call cannot be transferred."""
+    """In place of `text`, where the call cannot be transferred, or handed over."""
     end_call: bool = False
+    hand_over: str = ""
     understood: bool = True
 
 
@@ -104,6 +106,14 @@ class FrontdeskDialogue:
         self.intents = {intent.name: intent for intent in agent.intents}
         self._matcher = Matcher(agent.intents)
         self._matches: dict[str, Match] = {}
+
+    def spoken_by(self, agent: Agent) -> "FrontdeskDialogue":
+        """The rules of `agent`, which has these intents as well, and other texts. Costs next to nothing."""
+        if agent is self.agent:
+            return self
+        its = copy(self)
+        its.agent = agent
+        return its
 
     def match(self, text: str) -> Match:
         """The best intent for `text`. Kept, because every turn is heard again in each later one's fold."""
@@ -209,7 +219,7 @@ class FrontdeskDialogue:
         if values:
             return self._advance(state, task)
         leaving = bool(LEAVING.search(said)) and bool(other or match.score < ACCEPT)
-        if other and (other.end_call or (other.transfer and not leaving)) and match.score < SURE:
+        if other and (other.end_call or ((other.transfer or other.hand_over) and not leaving)) and match.score < SURE:
             other = None
         if other and match.score >= (ACCEPT if leaving or other.listens else INTERJECTION):
             return self._aside(state, task, text, other, leaving=leaving)
@@ -247,7 +257,7 @@ class FrontdeskDialogue:
         answer = self._plain(state, other)
         if other.listens:
             return replace(state, misses=0), answer
-        if answer.transfer:
+        if answer.transfer or answer.hand_over:
             return self._to_a_person(state, task, answer)
         if leaving:
             return state.afresh(), answer
@@ -323,7 +333,7 @@ class FrontdeskDialogue:
         done = replace(state, asked="", confirming=False, stopped=False, done=True, misses=0)
         text = fill(task.reply, spoken(state.values))
         values = self._taken(task.tool, task, state.values)
-        return done, FrontdeskAnswer(text, task.tool, values, task.transfer, self.agent.cannot_transfer, task.end_call)
+        return done, replace(self._deeds(task), text=text, values=values)
 
     def _due(self, task: Intent, values: dict[str, str]) -> dict[str, str]:
         """What `check` is to be called with; nothing while it needs more."""
@@ -346,7 +356,12 @@ class FrontdeskDialogue:
 
     def _plain(self, state: FrontdeskState, intent: Intent) -> FrontdeskAnswer:
         text = fill(intent.reply, {"last_reply": state.last_reply or self.agent.greeting})
-        return FrontdeskAnswer(text, intent.tool, {}, intent.transfer, self.agent.cannot_transfer, intent.end_call)
+        return replace(self._deeds(intent), text=text)
+
+    def _deeds(self, intent: Intent) -> FrontdeskAnswer:
+        """What an intent does, without its words."""
+        return FrontdeskAnswer(tool=intent.tool, transfer=intent.transfer, otherwise=self.agent.cannot_transfer,
+                               end_call=intent.end_call, hand_over=intent.hand_over)  # fmt: skip
 
     def _missed(self, state: FrontdeskState) -> tuple[FrontdeskState, FrontdeskAnswer]:
         excuses = self.agent.not_understood or (self.agent.fallback,)

@@ -4,12 +4,14 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 from uuid import uuid4
 
 from voicepipe.agent import Agent, ToolSpec
-from voicepipe.conversation.own_tools import END_CALL, TRANSFER_TOOL
+from voicepipe.conversation.hand_over import HAND_OVER
+from voicepipe.conversation.own_tools import END_CALL, SEND_KEYS, TRANSFER_TOOL
 from voicepipe.conversation.prompt import without_origin
 from voicepipe.engines.base import Answering, Delta, Message, Prompt, ToolCall
 from voicepipe.engines.llm.frontdesk import client_tools
@@ -41,6 +43,9 @@ GREET = re.compile(
 
 WORDS = 64
 """After so many words of a reply the others get their turn: a client can have 60,000 of them said."""
+
+OURS = {TRANSFER_TOOL, END_CALL, SEND_KEYS, HAND_OVER}
+"""Tools that are called for an intent alone, never since a caller's words are like their descriptions."""
 
 WAYS_OUT = 'set engines.llm to "auto" (a model that runs on this machine) or "openai" (with openai.base_url).'
 
@@ -92,18 +97,20 @@ class FrontdeskLlm:
                     await asyncio.sleep(0)
 
     async def _dialogue(self, agent: Agent) -> FrontdeskDialogue:
-        """The agent's rules. Agents are immutable and re-made on change, so identity is the key."""
-        known = self._dialogues.get(id(agent))
-        if known is None or known.agent is not agent:
+        """The agent's rules. Intents are immutable and re-made on change, so identity is the key. An agent may have
+        other texts for one call (a hook's greeting): what was learned of its intents is the same."""
+        known = self._dialogues.get(id(agent.intents))
+        if known is None or known.agent.intents is not agent.intents:
             known = await asyncio.to_thread(FrontdeskDialogue, agent)
             if len(self._dialogues) >= 64:
                 self._dialogues.pop(next(iter(self._dialogues)))
-            self._dialogues[id(agent)] = known
-        return known
+            self._dialogues[id(agent.intents)] = known
+        return known.spoken_by(agent)
 
 
 def reply_in_steps(dialogue: FrontdeskDialogue, prompt: Prompt) -> Steps[list[Delta]]:
     """The whole reply to a prompt. Clients may send much that is to be read for it: a message or a tool is a step."""
+    prompt = _as_ours(prompt)
     states = [FrontdeskState()]
     for message in prompt.messages[:-1]:
         states.append(dialogue.after(states[-1], message))
@@ -133,6 +140,17 @@ def reply_in_steps(dialogue: FrontdeskDialogue, prompt: Prompt) -> Steps[list[De
     return [*(f"{each} " for each in news), *_spoken(prompt, answer)]
 
 
+def _as_ours(prompt: Prompt) -> Prompt:
+    """The prompt without what tells of hand-overs: whoever takes over answers what the caller said last."""
+    calls = {message.call.call_id for message in prompt.messages if message.call and message.call.name == HAND_OVER}
+    results = [message for message in prompt.messages if message.call_id in calls]
+    done = {message.call_id for message in results if not message.text.startswith("Error")}
+    if not done:
+        return prompt
+    theirs = [(message, message.call.call_id if message.call else message.call_id) for message in prompt.messages]
+    return replace(prompt, messages=tuple(message for message, call_id in theirs if call_id not in done))
+
+
 def _order(agent: Agent, prompt: Prompt, text: str) -> str:
     """What the instructions (or the user) say must be said, word for word; "" if they leave it open."""
     theirs = (without_origin(message.text) for message in prompt.messages if message.role == "system")
@@ -150,10 +168,12 @@ def _spoken(prompt: Prompt, answer: FrontdeskAnswer) -> list[Delta]:
     offered = {} if prompt.tool_choice == "none" else {tool.name: tool for tool in prompt.tools}
     if answer.tool in offered:
         return [_call(answer.tool, json.dumps(typed(offered[answer.tool], answer.values), ensure_ascii=False))]
-    if answer.transfer and TRANSFER_TOOL not in offered:
+    if (answer.transfer and TRANSFER_TOOL not in offered) or (answer.hand_over and HAND_OVER not in offered):
         return [answer.otherwise]
     text: list[Delta] = [fill(answer.text, {"result": ""})]
-    if answer.transfer:
+    if answer.hand_over:
+        text.append(_call(HAND_OVER, json.dumps({"to": answer.hand_over})))
+    elif answer.transfer:
         text.append(_call(TRANSFER_TOOL, json.dumps({"to": answer.transfer})))
     elif answer.end_call and END_CALL in offered:
         text.append(_call(END_CALL, "{}"))
@@ -166,7 +186,7 @@ def _client_call(
     """The call of a tool that no intent knows, if it is required or nearer to the caller's words than an intent.
     `asked`: what the caller says answers a question, or is asked about."""
     own = {tool for intent in dialogue.intents.values() for tool in (intent.tool, intent.check)}
-    others = [tool for tool in prompt.tools if tool.name not in own | {TRANSFER_TOOL, END_CALL}]
+    others = [tool for tool in prompt.tools if tool.name not in own | OURS]
     choice = prompt.tool_choice
     chosen = next((tool for tool in prompt.tools if tool.name == choice), None)
     if chosen is None and choice == "required" and answer.tool not in {tool.name for tool in prompt.tools}:
