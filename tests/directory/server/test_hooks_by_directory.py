@@ -18,6 +18,7 @@ from tests.ingress.telephony.twilio_provider import verbs
 from tests.support.hook_server import BREAKS, SLOW, HookServer, hook_server
 from tests.support.waiting import until
 from voicepipe.config import Config
+from voicepipe.engines.base import Answering
 from voicepipe.ingress.telephony import hooked_calls, twilio
 
 pytestmark = pytest.mark.e2e
@@ -25,33 +26,30 @@ TO_CLINIC = {"agent": "clinic", "greeting": "Hello Ann."}
 Fleet = Callable[..., AbstractAsyncContextManager[tuple[Site, HookServer]]]
 
 
-def agents(folder: Path, url: str, *names: str, incoming: bool, before_call_ms: int) -> str:
-    """The path of a folder with these agents, and a front desk whose hook may name the clinic. `incoming`: it is a
-    program that accepts calls."""
+def agents(folder: Path, url: str, *, incoming: bool, before_call_ms: int) -> str:
+    """The path of a folder with a clinic, and a front desk whose hook may name it. `incoming`: the hook is a program
+    that accepts calls."""
     folder.mkdir()
     hook = f'before_call = "{url}"\nbefore_call_ms = {before_call_ms}'
     if incoming:
         hook = f'incoming_call = "{url}"\nsecret_env = "INCOMING_SECRET"'
     (folder / "front-desk.toml").write_text(f'name = "front-desk"\n[hooks]\n{hook}\nagents = ["clinic"]\n')
-    for name in names:
-        (folder / f"{name}.toml").write_text(f'name = "{name}"\n')
+    (folder / "clinic.toml").write_text('name = "clinic"\n')
     return str(folder)
 
 
 @pytest.fixture
 def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
-    """Frankfurt and London. `at_fra`: agents of the nearer one, besides the front desk."""
+    """Frankfurt and London, which is farther away. `hook`: as in `agents`."""
     monkeypatch.setattr(hooked_calls, "HELD_S", 1.0)
     monkeypatch.setenv("INCOMING_SECRET", f"whsec_{b64encode(bytes(32)).decode()}")
 
     @asynccontextmanager
-    async def running(
-        *answers: Any, at_fra: tuple[str, ...] = ("clinic",), **hook: Any
-    ) -> AsyncIterator[tuple[Site, HookServer]]:
+    async def running(*answers: Any, **hook: Any) -> AsyncIterator[tuple[Site, HookServer]]:
         async with hook_server(*answers) as hooks:
             of_hook = {"incoming": False, "before_call_ms": 10_000} | hook
-            fra = agents(tmp_path / "fra", hooks.url, *at_fra, **of_hook)
-            folders = fra, agents(tmp_path / "lhr", hooks.url, "clinic", **of_hook)
+            fra = agents(tmp_path / "fra", hooks.url, **of_hook)
+            folders = fra, agents(tmp_path / "lhr", hooks.url, **of_hook)
             two: list[Config] = [
                 msgspec.structs.replace(config, pop=msgspec.structs.replace(config.pop, agents=folder))
                 for config, folder in zip(providers(public_key(tmp_path), monkeypatch), folders, strict=True)
@@ -78,8 +76,14 @@ async def test_the_hook_of_the_pop_that_takes_the_call_is_asked_and_its_agent_an
         assert len(hooks.asked) == 1
 
 
-async def test_a_pop_that_lacks_an_agent_whom_the_hook_may_name_is_not_chosen(fleet: Fleet) -> None:
-    async with fleet(TO_CLINIC, at_fra=()) as (here, _):
+async def test_a_pop_that_lacks_an_agent_whom_the_hook_may_name_is_not_chosen(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with fleet(TO_CLINIC) as (here, _):
+        lacks = {"clinic": "Agent clinic has no language model."}
+        monkeypatch.setattr(here.pops[0].prepared, "answering", lambda agent: Answering("", lacks.get(agent.name, "")))
+        directory = here.directories[0].directory
+        await until(lambda: any(seen.condition.incomplete == ("front-desk", "") for seen in directory.pops()), 60)
         answer = await here.twilio()
         assert at(answer) == here.pops[1].config.http.port
         async with streamed(answer):
