@@ -234,9 +234,22 @@ async def test_functions_that_hang_cost_no_other_agent_s_calls_a_thread(tmp_path
             assert slot.watched.hook
             return slot.watched.hook.outcome
 
-    outcomes = await asyncio.gather(*(one() for _ in range(30)))
+    outcomes = await asyncio.gather(*(one() for _ in range(30)))  # more than a function has threads
     assert set(outcomes) <= {"timeout", "error"}
     assert pop.tools.hanging() <= 16
+
+
+async def test_what_no_json_can_hold_costs_nobody_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.pop.test_before_call.ORIGIN", Origin("ann\udc80"))
+    async with hook_server({"greeting": "Hello."}) as server:
+        said, run = await asked(await made(tmp_path, server.url))
+    assert (said, run.outcome) == (NO_ANSWER, "error")
+    assert run.why == "it could not be called (UnicodeEncodeError): the log has where"
+
+
+async def test_what_a_function_raised_is_told(tmp_path: Path) -> None:
+    _, run = await asked(await made(tmp_path, "hooks:raises"))
+    assert run.why == "it raised KeyError: 'no such caller' (the log has where)"
 
 
 async def test_another_agent_answers_with_what_was_said_for_it(tmp_path: Path) -> None:

@@ -303,6 +303,8 @@ def test_what_a_caller_writes_is_data() -> None:
     headers = event["data"]["sip_headers"]
     assert headers[0]["value"] == "sip:%22%3E%3Csip%3Ax%40y%3E%3Btag%3D1%0D%0AEvil%3A%201@fra1"
     assert len(headers) == MOST_HEADERS and max(len(one["value"]) for one in headers) == LONGEST
+    _, body = _event("rtc_fra1.000000000000", Origin("\udcff1", "", {"X-A": "\udcff", "X-\udcff": ""}), "fra1")
+    assert [one["value"] for one in json.loads(body)["data"]["sip_headers"]] == ["sip:%3F1@fra1", "sip:@fra1", "?", ""]
 
 
 def test_a_session_that_a_changed_agent_does_not_allow_is_left_out(caplog: pytest.LogCaptureFixture) -> None:

@@ -44,7 +44,7 @@ ALLOWED = ", ".join(WrittenAnswer.__struct_fields__)
 
 def question(call_id: str, agent: str, origin: Origin, door: DoorKind, pop: str, tenant: str) -> dict[str, Any]:
     """What the hook is told of a call. `call` is as tools get it."""
-    call = {"id": call_id, "caller": origin.caller, "called": origin.called, "headers": origin.headers}
+    call = {"id": call_id, "caller": origin.caller, "called": origin.called, "headers": dict(origin.headers)}
     return {"call": call, "agent": agent, "door": door, "pop": pop, "tenant": tenant}
 
 

@@ -13,7 +13,7 @@ import httpx
 import msgspec
 
 from voicepipe.agent import Tool
-from voicepipe.base.errors import OutcomeUnknown, ToolError, VoicepipeError
+from voicepipe.base.errors import ConfigError, OutcomeUnknown, ToolError, VoicepipeError
 from voicepipe.base.ranges import is_url
 from voicepipe.base.secret_source import SecretSource
 from voicepipe.base.token_bucket import FairShare
@@ -67,7 +67,7 @@ class HookCaller:
     async def ask(self, hook: Hook, given: dict[str, Any], call_id: str, tenant: str) -> str:
         """Call the hook about a call, with what is `given`: as JSON with `hook.event`, or as keywords. Returns its
         answer as text, at most 64 KiB. Takes `hook.limit_ms` at most. Raises HookFailed."""
-        with self._counted(tenant):
+        with self._counted(hook, call_id, tenant):
             if is_url(hook.target):
                 return await self._by_http(hook, msgspec.json.encode({"event": hook.event, **given}), _message_id())
             return await self._as_function(hook, given, call_id, tenant)
@@ -77,7 +77,7 @@ class HookCaller:
         most, and raises HookFailed."""
 
         async def run() -> None:
-            with self._counted(tenant):
+            with self._counted(hook, call_id, tenant):
                 await self._by_http(hook, body, message_id)
 
         task = asyncio.create_task(run())
@@ -85,14 +85,19 @@ class HookCaller:
         return task
 
     @contextmanager
-    def _counted(self, tenant: str) -> Iterator[None]:
-        """Count a hook that runs. Raises HookFailed: too many do."""
+    def _counted(self, hook: Hook, call_id: str, tenant: str) -> Iterator[None]:
+        """Count a hook that runs in this context. Raises HookFailed: too many do; or for whatever goes wrong within."""
         if not self._running.may(tenant):
             busy = self._running.busy
             raise HookFailed(f"{busy} hooks run, and the others are for other tenants: answer them faster")
         self._running.take(tenant)
         try:
             yield
+        except HookFailed:
+            raise
+        except Exception as error:  # A fault of ours, or words of the caller's that no JSON can hold.
+            log.exception("%s: hooks.%s failed", call_id, hook.key)
+            raise HookFailed(f"it could not be called ({type(error).__name__}): the log has where") from None
         finally:
             self._running.give_back(tenant)
 
@@ -119,9 +124,7 @@ class HookCaller:
         except OutcomeUnknown:
             raise HookFailed(_too_slow(hook), "timeout") from None
         except ToolError as error:
-            raised = error.__context__
-            what = f"it raised {type(raised).__name__}: {str(raised)[:200]} (the log has where)"
-            raise HookFailed(what if raised else str(error)) from None
+            raise HookFailed(_of_function(error, hook)) from None
         if len(answer.encode(errors="replace")) > ANSWER_BYTES:
             raise HookFailed(f"its answer is over {ANSWER_BYTES // 1024} KiB: shorten it")
         return answer
@@ -174,6 +177,14 @@ async def _posted(client: httpx.AsyncClient, url: str, headers: dict[str, str], 
     return answer.decode(errors="replace")
 
 
+def _of_function(error: ToolError, hook: Hook) -> str:
+    """Why a function gave no answer."""
+    raised = error.__context__
+    if raised and str(error) == f"{hook.key} failed":
+        return f"it raised {type(raised).__name__}: {str(raised)[:200]} (the log has where)"
+    return str(raised) if isinstance(raised, ConfigError) else str(error)
+
+
 def _too_slow(hook: Hook) -> str:
-    raise_it = f", or raise hooks.{hook.key}_ms" if hook.key == "before_call" else ""
+    raise_it = f", or raise hooks.{hook.key}_ms" if hook.key in ("before_call", "incoming_call") else ""
     return f"no answer within {hook.limit_ms} ms: answer faster{raise_it}"

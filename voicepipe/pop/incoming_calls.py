@@ -117,14 +117,19 @@ def _event(call_id: str, origin: Origin, here: str) -> tuple[str, bytes]:
         "created_at": int(time.time()),
         "data": {
             "call_id": call_id,
-            "sip_headers": [{"name": name, "value": value[:LONGEST]} for name, value in headers],
+            "sip_headers": [{"name": _text(name), "value": _text(value)} for name, value in headers],
         },
     }
     return event_id, msgspec.json.encode(event)
 
 
+def _text(written: str) -> str:
+    """What a caller wrote, bounded. It may be no Unicode, which JSON cannot hold."""
+    return written[:LONGEST].encode(errors="replace").decode()
+
+
 def _address(number: str, here: str) -> str:
-    return f"sip:{quote(number[:LONGEST], NUMBER)}@{here}"
+    return f"sip:{quote(_text(number), NUMBER)}@{here}"
 
 
 def with_session(settings: CallSettings, session: bytes) -> CallSettings:

@@ -42,7 +42,7 @@ class TurnHooks(CallFollower):
         hooks, origin = settings.agent.hooks, settings.origin
         if not hooks.on_turn:
             return
-        call = {"id": call_id, "caller": origin.caller, "called": origin.called, "headers": origin.headers}
+        call = {"id": call_id, "caller": origin.caller, "called": origin.called, "headers": dict(origin.headers)}
         given = {"call": call, "pop": self._pop, "tenant": tenant}
         hook = Hook("on_turn", hooks.on_turn, TURN_MS, "turn", hooks.secret)
         self._calls[call_id] = _TurnTeller(self._hooks, hook, given, call_id, tenant)
