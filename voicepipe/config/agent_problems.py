@@ -42,6 +42,12 @@ def of_agent(agent: Agent) -> Iterator[str]:
         yield from _of_tool(f"tools[{index}]", tool)
 
 
+def functions_named(agent: Agent) -> Iterator[tuple[str, str]]:
+    """The Python functions that an agent's file names: the key of each, and `module:function`."""
+    yield from ((f"hooks.{key}", target) for key, target in agent.hooks.targets.items() if not is_url(target))
+    yield from ((f"tools[{at}].function", tool.function) for at, tool in enumerate(agent.tools) if tool.function)
+
+
 def of_functions(agent: Agent) -> Iterator[str]:
     """Problems of the functions of its hooks and tools, which are loaded."""
     for key, target in agent.hooks.targets.items():

@@ -102,6 +102,11 @@ async def test_what_one_host_would_not_take_nobody_takes(tmp_path: Path, public:
             told = rf"^agents/t.toml: tools\[0\].function: a pushed agent may not name {function}; .* \(so fra, odd\)$"
             with pytest.raises(ConfigError, match=told):
                 await editions.push({**HELLO, "agents/t.toml": CODE.format(function)})
+        for hook in ("before_call", "on_turn", "after_call"):
+            told = rf"^agents/t.toml: hooks.{hook}: a pushed agent may not name subprocess:getoutput; "
+            with pytest.raises(ConfigError, match=told):
+                hooks = f'name = "t"\n[hooks]\n{hook} = "subprocess:getoutput"\n'
+                await editions.push({**HELLO, "agents/t.toml": hooks})
         await asyncio.sleep(0.5)
         assert {pop.agent(None).greeting for pop in made} == {"Hello."} and set(numbers(directory).values()) == {1}
         assert [edition.number for edition in await editions.kept()] == [1]

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from voicepipe.base.errors import ConfigError
 from voicepipe.config import Config, check_together, credentials, load_rules
+from voicepipe.config.agent_problems import functions_named
 from voicepipe.config.agent_store import AgentStore, open_agents, read_agent
 from voicepipe.config.file_kind import RULES
 from voicepipe.directory import subjects
@@ -98,12 +99,12 @@ def _check_functions(folder: Path, modules: Collection[str]) -> None:
     agent uses. Anybody who can push could otherwise run any code here."""
     problems, allowed = [], (*modules, EXAMPLES)
     for file in sorted(folder.glob("*.toml")):
-        for index, tool in enumerate(read_agent(file).tools):
-            module = tool.function.rpartition(":")[0]
+        for key, function in functions_named(read_agent(file)):
+            module = function.rpartition(":")[0]
             if module and not any(module == known or module.startswith(f"{known}.") for known in allowed):
                 problems.append(
-                    f"{file}: tools[{index}].function: a pushed agent may not name {tool.function}; list its module in "
-                    "fleet.functions at each PoP, where it is to be installed, or use a webhook"
+                    f"{file}: {key}: a pushed agent may not name {function}; list its module in fleet.functions at "
+                    "each PoP, where it is to be installed, or use a webhook"
                 )
     if problems:
         raise ConfigError("\n".join(problems))
