@@ -219,6 +219,11 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     voice: str = ""
     speed: Speed = 1.0
     language: Annotated[str, Meta(pattern=LANGUAGE)] = "en"
+    time_zone: str = ""
+    """IANA name of the time zone in which it tells dates and times, such as "Europe/Berlin"; empty: the host's."""
+    variables: dict[str, str] = {}
+    """Names that may stand in its texts as {{name}} -> the value in a call for which nothing else is said
+    (`conversation/variables.py`)."""
     interrupt: tuple[str, ...] = ("stop", "wait", "no", "hold on", "excuse me")
     """Words that cut a reply at once when the caller says them over it."""
     acknowledgement: str = "One moment."
@@ -332,11 +337,20 @@ class CallSettings(msgspec.Struct, frozen=True):
     origin: Origin = Origin()
     variables: dict[str, str] = {}
     """Values of the agent's variables in this call. The texts of `agent` are filled in already."""
+    secret_variables: frozenset[str] = frozenset()
+    """Names of those that no record holds: they stand in headers, so they may be keys."""
+    began: str = ""
+    """When the call began, as its model is told (`variables.moment_of`); empty: it is not told."""
 
     @classmethod
     def of(cls, agent: Agent, origin: Origin = NOWHERE, variables: Mapping[str, str] | None = None) -> "CallSettings":
         """The settings of a call whose client has changed nothing."""
         return cls(agent, agent.instructions, agent.voice, agent.speed, origin=origin, variables=dict(variables or {}))
+
+    @property
+    def told_variables(self) -> dict[str, str]:
+        """Values that records may hold."""
+        return {name: value for name, value in self.variables.items() if name not in self.secret_variables}
 
     def handed_to(self, other: "CallSettings") -> "CallSettings":
         """These settings once the agent of `other` has taken over. A client's own tools, and how turns and replies are

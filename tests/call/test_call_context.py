@@ -85,3 +85,19 @@ async def test_a_reply_beside_the_conversation_reads_its_own_items() -> None:
             context.order(settings, items=[Item("b"), Item("b")])
 
     await play(TYPED, asks=asks)
+
+
+async def test_the_model_reads_when_the_call_began_also_where_a_client_has_other_instructions() -> None:
+    began = "Monday, 30 November 2026, at 14:05 (Europe/Berlin)"
+
+    async def asks(call: Call) -> None:
+        await asyncio.sleep(0.1)
+        call.configure(msgspec.structs.replace(call.settings, instructions="Be brief.", began=began))
+        call.respond(ReplyRequest())
+        await asyncio.sleep(0.1)
+        call.cancel_reply(None)
+        call.respond(ReplyRequest(instructions="Say hello."))
+
+    recording = await play(TYPED, asks=asks)
+    system = [prompt.messages[0].text for prompt in recording.llm.prompts]
+    assert system == [f"{own}\n\nThis call began on {began}." for own in ("Be brief.", "Say hello.")]

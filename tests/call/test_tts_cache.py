@@ -175,3 +175,14 @@ async def test_every_agent_s_greeting_has_room_before_the_answers_of_any() -> No
     await made(tts_cache)
     assert all(tts_cache.get("Good morning.", f"voice{n}", 1.0, RATE) for n in range(2))
     assert not tts_cache.get("This is answer number 49.", "voice1", 1.0, RATE)
+
+
+async def test_sentences_with_variables_are_left_to_the_calls() -> None:
+    tts = Voices()
+    tts_cache = TtsCache(tts)
+    agent = Agent("desk", greeting="Good morning. You call from {{caller}}.", acknowledgement="A moment, {{name}}.",
+                  no_input=(), not_understood=(), fallback="I have a problem.",
+                  intents=(Intent("hours", ("when",), "We are open, {{name}}. From noon."),))  # fmt: skip
+    tts_cache.learn([agent])
+    await made(tts_cache)
+    assert set(tts.spoken) == {"I have a problem.", "Good morning.", "What should be different?"}

@@ -51,6 +51,17 @@ async def test_lists_and_costs_of_a_time(tmp_path: Path, capsys: pytest.CaptureF
         assert status == 2 and "--until tomorrow: give a time ago" in err
 
 
+async def test_a_call_is_shown_with_its_agent_s_variables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = {"plan": "gold", "empty": "", "card": "4111 1111 1111 1111"}
+    async with running(settings(tmp_path)) as pop:
+        with phoning(pop, 1, variables=values) as one:
+            pass
+        await over(pop, 1)
+        assert "\nplan: gold, card: [card]\n" in (await said(capsys, pop, one))[1]
+        _, out, _ = await said(capsys, pop, one, "--json")
+        assert json.loads(out)["variables"] == values | {"card": "[card]"}
+
+
 async def test_one_call_is_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async with running(settings(tmp_path)) as pop:
         (one,) = await phoned(pop, 1)

@@ -26,6 +26,7 @@ def test_never_raises_and_loses_nothing(text: str, language: str) -> None:
 
 @given(st.one_of(st.text(), MIXED))
 @example("<<")
+@example("㏠")
 def test_nothing_is_said_that_cannot_be(text: str) -> None:
     said = speakable(text)
     assert said == " ".join(said.split())

@@ -8,6 +8,7 @@ from voicepipe.conversation.events import CallEnded, CallEvent, Item, ReplyDone,
 from voicepipe.observe.call_followers import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.calls import LiveCall
 from voicepipe.observe.last_turns import FullTurn, LastTurns
+from voicepipe.observe.redacted_words import MOST_OF_A_VALUE, redacted
 
 
 class FollowerLog(CallFollower):
@@ -120,3 +121,18 @@ def test_keys_that_the_agent_presses_stay_where_keys_are_kept() -> None:
     pin = ToolUse("send_keys", 900.0, arguments='{"keys": "4711#"}', result="sent")
     follower, _ = told(*asked(1, "", pin), CallEnded("caller"), redaction=RedactionConfig(keys=False))
     assert follower.at_last[0].tools[0].arguments == pin.arguments
+
+
+def test_variables_are_redacted_as_words_are() -> None:
+    card = "4111 1111 1111 1111"
+    values = {"card": card, "phone": "555 0142", "note": f"pays by {card}", "long": "x" * 900}
+    assert redacted(USUAL, values) == {
+        "card": "[card]", "phone": "555 0142", "note": "pays by [card]", "long": "x" * MOST_OF_A_VALUE}  # fmt: skip
+    assert redacted(RedactionConfig(patterns=("Ann",)), {"name": "Ann"}) == {"name": "[redacted]"}
+    assert redacted(RedactionConfig(transcripts=False), values) == dict.fromkeys(values, "")
+
+
+def test_a_call_s_facts_have_them_redacted() -> None:
+    call = LiveCall(LastTurns(), 300, "acme", "front-desk")
+    call.answered("call_1", LINE, 1000.0, variables={"plan": "gold", "card": "4111111111111111"})
+    assert call.facts and call.facts.variables == {"plan": "gold", "card": "[card]"}

@@ -18,7 +18,7 @@ from voicepipe.call_api import NO_ANSWER, HookAnswer, HookRun
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.engines.base import Engines
-from voicepipe.pop.before_call import AnswerUnusable, applied, read_answer
+from voicepipe.pop.before_call import AnswerUnusable, read_answer
 from voicepipe.pop.pop import Pop
 from voicepipe.records import signing
 from voicepipe.tools.tool_runner import ToolRunner
@@ -70,15 +70,6 @@ def test_a_reason_to_refuse_is_one_line() -> None:
 def test_an_answer_that_cannot_be_used_says_why(answer: str, why: str) -> None:
     with pytest.raises(AnswerUnusable, match=why):
         read(answer)
-
-
-def test_what_a_hook_says_is_laid_over_the_agent_that_answers() -> None:
-    agent = Agent("night", greeting="Good night.", instructions="Be brief.")
-    assert applied(agent, NO_ANSWER) is agent
-    said = HookAnswer(greeting="", instructions="The caller is Ann.")
-    assert applied(agent, said).greeting == ""
-    assert applied(agent, said).instructions == "Be brief.\n\nThe caller is Ann."
-    assert applied(Agent("mute"), said).instructions == "The caller is Ann."
 
 
 # --- asked of a server, and of a function

@@ -1,6 +1,7 @@
 """Admission, tenants and draining of one PoP."""
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import ExitStack
@@ -12,7 +13,7 @@ import pytest
 
 from tests.support.scenario import ScenarioLine, load
 from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.agent import CallSettings
+from voicepipe.agent import Agent, CallSettings, Origin
 from voicepipe.base.errors import (
     ConfigError,
     Draining,
@@ -24,13 +25,13 @@ from voicepipe.base.errors import (
     TenantFull,
     Unauthorized,
 )
-from voicepipe.call_api import Refusal
+from voicepipe.call_api import HookAnswer, Refusal
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.config.engine_config import DelaysConfig
 from voicepipe.config.pop_config import with_slots
 from voicepipe.conversation.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted, ReplyStatus
-from voicepipe.conversation.prompt import Prompt
+from voicepipe.conversation.prompt import Prompt, without_origin
 from voicepipe.conversation.timing import TurnSummary
 from voicepipe.engines.base import Delta, Engines
 from voicepipe.engines.delayed import delayed
@@ -128,6 +129,24 @@ async def test_what_a_call_s_turns_were_like_is_held_against_what_was_predicted_
         line = ScenarioLine(load("one_turn"))
         await slot.open(line, CallSettings.of(agent), lambda event: None).run()
     assert told == [1.0], "quick engines, none of which was heard of before"
+
+
+@pytest.mark.virtual_time
+async def test_a_call_has_its_values_in_what_is_said_in_what_the_model_reads_and_in_its_facts(make) -> None:  # type: ignore[no-untyped-def]
+    agent = Agent("front-desk", instructions="Be kind to {{guest}}.", greeting="You call from {{caller}}, {{guest}}.",
+                  variables={"guest": "dear guest"})  # fmt: skip
+    pop = make()
+    with pop.admit(pop.tenant(None), agent) as slot:
+        given = HookAnswer(variables={"guest": "Ann"})
+        settings = pop.settings(agent, Origin("+4930123456"), given)
+        await slot.open(ScenarioLine(load("one_turn")), settings, lambda event: None).run()
+        assert slot.watched.facts.variables == {"guest": "Ann"}
+    assert [text for text in pop.engines.tts.spoken if "Ann" in text] == [
+        "You call from plus four nine three, zero one two, three four five six, Ann."
+    ]
+    instructions = pop.engines.llm.prompts[-1].messages[0].text
+    assert without_origin(instructions) == "Be kind to Ann."
+    assert re.search(r"\n\nThis call began on \w+day, \d+ \w+ 20\d\d, at [\d:]+ \(.+\)\.", instructions)
 
 
 @pytest.mark.virtual_time

@@ -54,6 +54,13 @@ def test_a_prompt_begins_with_instructions_and_tools() -> None:
     assert beginning(agent) == Prompt((Message("system", "Be kind."),), (hours.spec, END_CALL_TOOL), agent=agent)
 
 
+def test_of_a_prompt_with_variables_what_all_calls_share_is_read_ahead() -> None:
+    hours, plans = Tool("hours", "When we are open.", function="m:f"), Tool("plans", "Of {{plan}}.", function="m:f")
+    agent = Agent("desk", instructions="Be kind.\nThe plan is {{plan}}. Be brief.", tools=(hours, plans), end_call=True)
+    assert beginning(agent) == Prompt((Message("system", "Be kind.\nThe plan is"),), (hours.spec,), agent=agent)
+    assert beginning(agent := Agent("desk", instructions="{{date}}")) == Prompt((), (), agent=agent)
+
+
 def test_who_answers_is_what_the_engine_says_or_else_its_name(tmp_path: Path) -> None:
     write(tmp_path, "name = 'desk'")
     agent = Agent("desk")

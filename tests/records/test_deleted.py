@@ -171,8 +171,9 @@ async def test_a_pop_that_keeps_none_says_so(tmp_path: Path) -> None:
 
 async def test_a_pop_that_keeps_none_forgets_what_its_dashboard_shows_of_a_caller(tmp_path: Path) -> None:
     async with running(settings(tmp_path, records={"folder": ""})) as pop:
-        for number, its in enumerate(({}, {"caller": "+1"}, {"tenant": "clinic"}, {"tenant": "local"})):
-            with phoning(pop, number, **its):
+        calls = (NUMBER, "acme"), ("+1", "acme"), (NUMBER, "clinic"), (NUMBER, "local")
+        for number, (caller, tenant) in enumerate(calls):
+            with phoning(pop, number, caller, tenant):
                 pass
         with phoning(pop, 9) as goes_on:
             said = (await deleted(pop, "/v1/records?caller=%2B49-30-123456")).json()

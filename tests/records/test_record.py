@@ -50,3 +50,7 @@ def test_latencies_are_those_of_turns_that_were_answered() -> None:
     turns = [turn(ms) for ms in (300.0, 100.0, None, 200.0)]
     its = summary(CALL, HOST, turns, END)
     assert (its.p50_ms, its.p95_ms) == (200.0, 290.0)
+
+
+def test_a_record_has_the_values_of_the_agent_s_variables() -> None:
+    assert summary(replace(CALL, variables={"plan": "gold"}), HOST, (), END).variables == {"plan": "gold"}

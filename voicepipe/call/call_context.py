@@ -125,7 +125,7 @@ class CallContext:
         return ReplyOrder(partial(self._prompt, history, settings, words, speculative), settings)
 
     def _prompt(self, history: History, settings: CallSettings, words: str, speculative: bool) -> Prompt:
-        instructions = with_origin(settings.instructions, settings.origin)
+        instructions = with_origin(settings.instructions, settings.origin, settings.began)
         messages = history.messages(instructions, [Item("", text=words)])
         tools = self._tools(settings)
         return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
@@ -138,7 +138,7 @@ class CallContext:
     def handed_prompt(self, messages: Sequence[Message], settings: CallSettings, *, last: bool) -> Prompt:
         """The request to an agent that has just been handed the call, and goes on with these messages. `last`: it
         cannot hand the call over at once."""
-        instructions = with_origin(settings.instructions, settings.origin)
+        instructions = with_origin(settings.instructions, settings.origin, settings.began)
         system = (Message("system", instructions),) if instructions else ()
         tools = tuple(tool for tool in self._tools(settings) if not (last and tool.name == HAND_OVER))
         return Prompt((*system, *messages), tools, max_tokens=settings.max_tokens, agent=settings.agent)

@@ -18,6 +18,7 @@ from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.speech import PhraseSpeaker
 from voicepipe.conversation.phrases import Phraser, sentences
 from voicepipe.conversation.speakable import pieces, together
+from voicepipe.conversation.variables import has_variables
 from voicepipe.engines.base import Speech, Tts
 from voicepipe.engines.tts.conversion import Conversion
 
@@ -119,6 +120,7 @@ class TtsCache:
             (_spoken(text, agent.language), self._tts.voice_for(agent.voice, agent.language), agent.speed)
             for agent in agents
             for text in texts(agent)
+            if not has_variables(text)  # Each call has a sound of its own for it.
         )
         return dict.fromkeys(sound for sound in sounds if sound[0])
 

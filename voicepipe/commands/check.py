@@ -16,6 +16,7 @@ from voicepipe.config.file_kind import kind_of, located
 from voicepipe.config.phone_config import takes_phones
 from voicepipe.config.pop_config import with_slots
 from voicepipe.config.probe_config import ProbeConfig, secrets_of
+from voicepipe.config.variable_problems import single_braced
 from voicepipe.directory import tokens
 from voicepipe.directory.server.run import check as check_directory
 from voicepipe.engines import packages
@@ -104,7 +105,8 @@ def _verdict(file: Path, names: Names) -> int:
         if kind == "agent":
             agent = _of_agent(file, names)
             notes = _notes_of_one(agent)
-            warned = (*_unsigned(agent), *agent_problems.unknown_colleagues(agent, names_beside(file)))
+            colleagues = agent_problems.unknown_colleagues(agent, names_beside(file))
+            warned = (*single_braced(agent), *_unsigned(agent), *colleagues)
         elif kind == "intents":
             toml_file.read(file, Intents)
         elif kind == "rules":
@@ -294,6 +296,7 @@ def _warnings(file: Path | None, settings: config.Config, agents: Iterable[Agent
     yield from _lacking_room(settings)
     yield from _without_effect(settings)
     yield from _without_deliveries(agents, settings)
+    yield from (f"Agent {agent.name}: {said}" for agent in agents for said in single_braced(agent))
     if refusal:
         raise ConfigError(refusal)
 

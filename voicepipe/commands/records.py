@@ -75,6 +75,8 @@ def one(asked: RecordsQuery, call_id: str) -> int:
         console.print(escape(f"hook of {hook['agent']}, {hook['outcome']} after {hook['ms']:.0f} ms{why}"), style="dim")
     if record.get("trace"):  # A directory may ask a PoP of an older version.
         console.print(f"trace {escape(record['trace'])}", style="dim")
+    if values := {name: value for name, value in record.get("variables", {}).items() if value}:
+        console.print(escape(", ".join(f"{name}: {value}" for name, value in values.items())), style="dim")
     for said in record["said"]:
         console.print()
         if said["heard"]:

@@ -11,8 +11,10 @@ from jsonschema.exceptions import SchemaError
 from voicepipe.agent import GIVEN, Agent, Intent, Tool, Webhook
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.ranges import is_url
+from voicepipe.config.variable_problems import of_variables
 from voicepipe.conversation.hand_over import HAND_OVER
 from voicepipe.conversation.own_tools import END_CALL, SEND_KEYS, TRANSFER_TOOL, is_target
+from voicepipe.conversation.variables import sample
 from voicepipe.tools import tool_arguments, tool_code
 
 FIRST = "above the file's first [table]"
@@ -33,6 +35,7 @@ MORE_PROPERTIES = {
 def of_agent(agent: Agent) -> Iterator[str]:
     """Problems outside of its intents, and of its tools' functions."""
     yield from _of_telephone(agent)
+    yield from of_variables(agent)
     yield from _of_hand_over(agent)
     if agent.name in agent.hooks.agents:
         yield f"hooks.agents: {agent.name} is this agent itself; name those that may answer in its place"
@@ -108,7 +111,7 @@ def _of_texts(at: str, intent: Intent) -> Iterator[str]:
     texts |= {f"slots.{slot}": question for slot, question in intent.slots.items()}
     for key, text in texts.items():
         known = {*intent.slots} | ({"result", "last_reply"} if key == "reply" else set())
-        for slot in re.findall(r"\{(\w+)\}", text):
+        for slot in re.findall(r"\{(\w+)\}", sample(text)):
             if slot not in known:
                 yield f"{at}.{key}: {{{slot}}} is not a slot; allowed: {_all(known)}"
 
@@ -127,10 +130,14 @@ def _of_tool(at: str, tool: Tool) -> Iterator[str]:
 
 
 def _of_webhook(at: str, webhook: Webhook) -> Iterator[str]:
-    if not is_url(webhook.url):
+    if not is_url(sample(webhook.url)):
         yield f"{at}.url: {webhook.url!r} is no address; give one such as https://bookings.example/book"
     for name, value in webhook.headers.items():
-        if not (value.isascii() and value.isprintable() and re.fullmatch(r"[\w!#$%&'*+.^`|~-]+", name, re.ASCII)):
+        if not (
+            sample(value).isascii()
+            and sample(value).isprintable()
+            and re.fullmatch(r"[\w!#$%&'*+.^`|~-]+", name, re.ASCII)
+        ):
             yield f"{at}.headers.{name}: is no HTTP header; leave out line breaks and letters beyond ASCII"
 
 
@@ -199,7 +206,7 @@ def _of_telephone(agent: Agent) -> Iterator[str]:
         if not meaning.strip():
             yield f"keys.{keys}: is empty; say what the caller means, in words"
     for name, target in agent.transfer.items():
-        if not is_target(target):
+        if not is_target(sample(target)):
             advice = f"; or put {name} {FIRST}" if name in Agent.__struct_fields__ else ""
             yield (
                 f"transfer.{name}: nobody can be called at {target!r}; give a number such as +4930123456, or an "

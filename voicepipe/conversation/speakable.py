@@ -55,7 +55,10 @@ def together(parts: Iterable[Piece]) -> str:
 
 def pieces(text: str, language: str = "en") -> list[Piece]:
     """The pieces of `text`, in order; their written parts joined are `text` itself."""
-    forms = LANGUAGES.get(language.lower().split("-")[0]) or LANGUAGES[""]
+    return _pieces(LANGUAGES.get(language.lower().split("-")[0]) or LANGUAGES[""], text)
+
+
+def _pieces(forms: Forms, text: str) -> list[Piece]:
     result: list[Piece] = []
     said: list[_SpokenPart] = []
     start = at = 0
@@ -105,6 +108,8 @@ def _spoken(forms: Forms, text: str, at: int) -> tuple[int, _SpokenPart]:
         return at + len(text[at:end].rstrip()), _SpokenPart(said, is_form=True)
     # A run of letters goes as a whole: rules for numbers and marks begin at the edge of a word.
     end, words = _plain(text, at)
+    if words != text[at:end] and any(map(str.isdigit, words)):  # "㏠" is "1日", in which the number is a form.
+        words = together(_pieces(forms, words))
     return end, _SpokenPart(words, is_form=False)
 
 

@@ -22,6 +22,8 @@ class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The calling number of a phone call; else empty."""
     called: str = ""
     """The number that was dialled."""
+    variables: dict[str, str] = {}
+    """Values of its agent's variables, as they may be kept."""
     trace: TraceContext = TraceContext()
     """The trace context of its caller."""
     trace_id: str = ""

@@ -1,6 +1,6 @@
 """Calls in progress, and the turns that come of their events. Pure: times are passed in."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 
@@ -26,7 +26,7 @@ from voicepipe.conversation.events import (
 from voicepipe.line import HIDDEN, Line, NetworkQuality
 from voicepipe.observe.call_followers import UNTRACED, CallEnd, CallFacts, CallFollower, CallTracer
 from voicepipe.observe.last_turns import AskedTurn, FullTurn, LastTurns, full_turn
-from voicepipe.observe.redacted_words import RedactedWords
+from voicepipe.observe.redacted_words import RedactedWords, redacted
 
 
 class CallRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +65,7 @@ class LiveCall:
         self._followers = (traces, *followers)
         self._budget_ms = budget_ms
         self._agent = agent
+        self._redaction = redaction
         self._kept = RedactedWords(redaction)
         self._line: Line | None = None
         self._turn_count = 0
@@ -78,11 +79,21 @@ class LiveCall:
         self._asked: dict[str, AskedTurn] = {}
         """Turns by the reply that is being made."""
 
-    def answered(self, call_id: str, line: Line, now: float, origin: Origin = NOWHERE, agent: str = "") -> None:
-        """The call was answered, by `agent` if it is another one than was called: it has a line now."""
+    def answered(
+        self,
+        call_id: str,
+        line: Line,
+        now: float,
+        origin: Origin = NOWHERE,
+        variables: Mapping[str, str] | None = None,
+        agent: str = "",
+    ) -> None:
+        """The call was answered, by `agent` if it is another one than was called: it has a line now. `variables`: those
+        that records may hold."""
         self._line, self._agent = line, agent or self._agent
         facts = CallFacts(id=call_id, tenant=self.tenant, agent=self._agent, line=line.kind, since=now,
-                          caller=origin.caller, called=origin.called, trace=origin.trace, hook=self.hook)  # fmt: skip
+                          caller=origin.caller, called=origin.called, trace=origin.trace, hook=self.hook,
+                          variables=redacted(self._redaction, variables or {}))  # fmt: skip
         self.facts = replace(facts, trace_id=self._traces.begin(facts))
         for follower in self._followers:
             follower.began(self.facts)

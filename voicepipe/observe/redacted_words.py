@@ -1,7 +1,7 @@
 """The words of one call as they may be kept. Words that were reported may have to change later: a number turns out to
 be a card's, or not to be one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -11,8 +11,20 @@ from voicepipe.conversation.own_tools import SEND_KEYS
 from voicepipe.observe.last_turns import FullTurn
 from voicepipe.redaction.redactor import Redactor
 
+MOST_OF_A_VALUE = 200
+"""Characters that are kept of a value with which a call begins: lists of calls have them."""
 NEWEST = 8
 """Newest turns that are kept whether or not their words may still change: the last one may yet be a cut-in."""
+
+
+def redacted(redaction: RedactionConfig, values: Mapping[str, str]) -> dict[str, str]:
+    """Values that a call begins with, such as its agent's variables, as they may be kept: each for itself, as words of
+    the caller's that nothing follows, and its beginning alone."""
+    kept: dict[str, str] = {}
+    for name, value in values.items():
+        redactor = Redactor[str](redaction)
+        kept |= redactor.heard(name, value) | redactor.close()
+    return {name: value[:MOST_OF_A_VALUE] for name, value in kept.items()}
 
 
 class _TextPosition(NamedTuple):

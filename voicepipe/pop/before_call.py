@@ -1,19 +1,18 @@
 """Before a call is answered: what the agent's hook is asked, what its answer means, and what holds without one."""
 
 import logging
-import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
-from msgspec.structs import replace
 
 from voicepipe.agent import Agent, Origin
 from voicepipe.base.errors import Declined, VoicepipeError
 from voicepipe.base.foreign_json import decode
 from voicepipe.call_api import NO_ANSWER, CallSlot, DoorKind, HookAnswer, HookOutcome, HookRun
+from voicepipe.conversation.variables import NAME as VARIABLE
 from voicepipe.pop.hooks import Hook, HookCaller, HookFailed
 
 log = logging.getLogger(__name__)
@@ -21,7 +20,6 @@ log = logging.getLogger(__name__)
 KEY = "before_call"
 ANSWERED: HookOutcome = "answered"
 LONGEST_REASON = 200
-VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 VariableValue = Annotated[str, Meta(max_length=2000)] | int | float | None
 
 
@@ -62,7 +60,7 @@ def read_answer(text: str, agent: Agent, knows: Callable[[str], bool]) -> HookAn
     if other and not knows(other):
         raise AnswerUnusable(f"agent: this PoP has no agent {other[:64]!r} that can answer, or not for this tenant")
     for name in written.variables or {}:
-        if not VARIABLE_NAME.fullmatch(name):
+        if not VARIABLE.fullmatch(name):
             raise AnswerUnusable(f"variables: {name[:64]!r} is no name: give up to 64 letters, digits and _")
     variables = {name: str(value) for name, value in (written.variables or {}).items() if value is not None}
     return HookAnswer(
@@ -85,15 +83,6 @@ def _written(text: str) -> WrittenAnswer:
         what, _, where = str(error).partition(" - at ")
         where = where.replace("`", "").removeprefix("$.") or "it"
         raise AnswerUnusable(f"{where}: {what[:1].lower()}{what[1:]}") from None
-
-
-def applied(agent: Agent, said: HookAnswer) -> Agent:
-    """The agent that answers with what its hook, or another agent's, has said."""
-    if said.greeting is not None and said.greeting != agent.greeting:
-        agent = replace(agent, greeting=said.greeting)
-    if said.instructions:
-        agent = replace(agent, instructions=f"{agent.instructions}\n\n{said.instructions}".strip())
-    return agent
 
 
 class BeforeCall:

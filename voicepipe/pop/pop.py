@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 
 import msgspec
@@ -54,10 +55,10 @@ from voicepipe.observe.metrics import Metrics
 from voicepipe.observe.process import ProcessWatch
 from voicepipe.observe.recent_turns import RecentTurnCounts
 from voicepipe.observe.tally import HourlyTally
-from voicepipe.pop import before_call
 from voicepipe.pop.admission import WINDOW_S, Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
 from voicepipe.pop.before_call import BeforeCall
 from voicepipe.pop.call_drain import CallDrain
+from voicepipe.pop.call_settings import ColleagueSettings, settings_of
 from voicepipe.pop.calls_by_tenant import CallsByTenant
 from voicepipe.pop.hooks import HookCaller
 from voicepipe.pop.incoming_calls import IncomingCalls, with_session
@@ -101,18 +102,19 @@ class _AdmittedCall:
     def open(self, line: Line, settings: CallSettings, observer: Observer) -> CallControl:
         pop, call_id = self.pop, self.call_id
         pop.turn_hooks.follow(call_id, settings, self.owner)
-        self.watched.answered(call_id, line, time.time(), settings.origin, settings.agent.name)
+        told = settings.told_variables
+        self.watched.answered(call_id, line, time.time(), settings.origin, told, settings.agent.name)
 
         def emit(event: CallEvent) -> None:
             self._answered(call_id, event)
             self.watched.note(event, time.time())
             observer(event)
 
-        origin, said = settings.origin, HookAnswer(variables=settings.variables)
+        colleagues = ColleagueSettings(settings, datetime.now(UTC))
 
         def colleague(name: str) -> CallSettings | None:
             agent = pop.takes_over(name, self.watched.tenant)
-            return pop.settings(agent, origin, said) if agent else None
+            return colleagues.of(agent) if agent else None
 
         services = CallServices(partial(pop.tools.begin, tenant=self.watched.tenant), colleague)
         call = Call(call_id, line, settings, pop.engines, pop.config, services, emit, time.monotonic)
@@ -239,7 +241,7 @@ class Pop:
 
     def settings(self, agent: Agent, origin: Origin = NOWHERE, said: HookAnswer = NO_ANSWER) -> CallSettings:
         answers = self._agents.get(said.agent) or agent
-        settings = CallSettings.of(before_call.applied(answers, said), origin, said.variables)
+        settings = settings_of(answers, origin, said, datetime.now(UTC))
         return with_session(settings, said.session) if said.session else settings
 
     async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:

@@ -4,6 +4,7 @@ are read again when somebody edits them."""
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
 
 from voicepipe.agent import Agent
 from voicepipe.base.errors import EngineError
@@ -13,6 +14,7 @@ from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, no_voice
 from voicepipe.conversation.own_tools import END_CALL_TOOL
 from voicepipe.conversation.prompt import Message, Prompt
+from voicepipe.conversation.variables import before_variables, has_variables
 from voicepipe.engines.base import Answering, ChoosesAgents, Engines
 from voicepipe.records import signing
 
@@ -23,10 +25,13 @@ WARM_S = 120.0
 
 
 def beginning(agent: Agent) -> Prompt:
-    """The beginning of every prompt of the agent."""
-    system = (Message("system", agent.instructions),) if agent.instructions else ()
-    tools = (*(tool.spec for tool in agent.tools), *((END_CALL_TOOL,) if agent.end_call else ()))
-    return Prompt(system, tools, agent=agent)
+    """The beginning of every prompt of the agent, as far as it is the same in all calls: up to the first variable."""
+    instructions = before_variables(agent.instructions)
+    system = (Message("system", instructions),) if instructions else ()
+    tools = [*takewhile(lambda spec: not has_variables(spec.description), (tool.spec for tool in agent.tools))]
+    if agent.end_call and len(tools) == len(agent.tools):
+        tools.append(END_CALL_TOOL)
+    return Prompt(system, tuple(tools), agent=agent)
 
 
 class PreparedAgents:

@@ -68,6 +68,8 @@ class CallSummary(KeptCall, frozen=True, kw_only=True):
     hook: HookRun | None = None
     """How the `hooks.before_call` or `hooks.incoming_call` of the agent that was called has answered; None: it has
     neither."""
+    variables: dict[str, str] = {}
+    """Values of its agent's variables, without those that stand in headers."""
 
 
 class CallRecord(CallSummary, frozen=True, kw_only=True):
@@ -101,4 +103,5 @@ def summary(
         handed_to=end.handed_to if end else (),
         trace=call.trace_id,
         hook=call.hook,
+        variables=call.variables,
     )  # fmt: skip

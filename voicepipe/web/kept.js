@@ -92,9 +92,15 @@ export function factsOf(record) {
     ["Network", [Number.isFinite(network.loss_percent) && `${network.loss_percent.toFixed(1)} % lost`,
       Number.isFinite(network.jitter_ms) && `${Math.round(network.jitter_ms)} ms jitter`].filter(Boolean).join(", ")],
     ["Cost", isPriced(record) ? money(record.cost) : ""],
+    ["Variables", variablesOf(record)],
     ["Trace", record.trace ?? ""],
   ];
   return facts.filter(([, text]) => text).flatMap(([name, text]) => [made("dt", "", name), made("dd", "", text)]);
+}
+
+/** "plan: gold, patient: Ann". A PoP of an older version has none; empty ones tell nothing. */
+function variablesOf({ variables = {} }) {
+  return Object.entries(variables).filter(([, value]) => value).map((pair) => pair.join(": ")).join(", ");
 }
 
 /** <li>s, what was said in its order. `onTurn(full)`: somebody wants to see where a turn's time went. */

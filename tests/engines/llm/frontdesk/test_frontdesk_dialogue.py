@@ -1,20 +1,24 @@
 """The front desk: understands what is said and misheard, fills bookings, calls tools, keeps nothing between calls."""
 
+from datetime import datetime
 from functools import reduce
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.engines.llm.frontdesk.front_desk import AT_ONCE, Caller, a_wednesday, reply  # noqa: F401
+from tests.support.hostile_values import HOSTILE
 from voicepipe.agent import Agent, HandOver, Intent, Origin, ToolSpec
 from voicepipe.conversation.hand_over import hand_over_tool, told
 from voicepipe.conversation.own_tools import END_CALL_TOOL
 from voicepipe.conversation.prompt import with_origin
+from voicepipe.conversation.variables import filled
 from voicepipe.engines.base import Message, Prompt, ToolCall
 from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue, FrontdeskState, fill
-from voicepipe.engines.llm.frontdesk.matcher import Match
+from voicepipe.engines.llm.frontdesk.matcher import Match, Matcher
 from voicepipe.turn.keypad import Keypad
 
 AGENT = AT_ONCE
@@ -333,6 +337,18 @@ def test_where_a_call_comes_from_is_not_read_out(desk: FrontdeskDialogue) -> Non
         assert reply(desk, prompt) == [said]
 
 
+@pytest.mark.parametrize("value", HOSTILE, ids=ascii)
+def test_no_value_of_a_stranger_s_changes_what_is_answered(desk: FrontdeskDialogue, value: str) -> None:
+    template = replace(AGENT, instructions=AGENT.instructions + "Calls {{called}} from {{caller}}.")
+    agent = filled(template, {}, Origin(value, value), datetime(2026, 11, 30, 14, 5))
+    system = with_origin(agent.instructions, Origin(value, value, {"X-A": value}), "Monday, 30 November 2026")
+    beginning = Prompt((Message("system", system),), agent=agent)
+    assert reply(FrontdeskDialogue(agent, desk.matches), beginning) == [AGENT.greeting]
+    asked = (Message("system", system), Message("user", "do you have parking"))
+    told = reply(FrontdeskDialogue(agent, desk.matches), Prompt(asked, agent=agent))
+    assert told == reply(desk, Prompt(asked[1:], agent=AGENT))
+
+
 def test_speaks_first_when_nothing_was_said(desk: FrontdeskDialogue) -> None:
     assert reply(desk, Prompt((Message("system", AGENT.instructions),), agent=AGENT)) == [AGENT.greeting]
 
@@ -343,13 +359,13 @@ def test_of_a_long_conversation_only_what_is_new_is_looked_up(
     turns = [Message("user", f"do you have parking for car {number}") for number in range(300)]
     reply(desk, Prompt(tuple(turns), agent=AGENT))
     looked_up: list[str] = []
-    match = desk._matcher.match
+    match = Matcher.match
 
-    def counted(text: str) -> Match:
+    def counted(matcher: Matcher, text: str) -> Match:
         looked_up.append(text)
-        return match(text)
+        return match(matcher, text)
 
-    monkeypatch.setattr(desk._matcher, "match", counted)
+    monkeypatch.setattr(Matcher, "match", counted)
     reply(desk, Prompt((*turns, Message("user", "where are you anyway")), agent=AGENT))
     assert looked_up == ["where are you anyway"]
 

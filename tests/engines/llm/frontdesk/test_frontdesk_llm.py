@@ -2,18 +2,21 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
-import msgspec
 import pytest
 
 from tests.engines.contract import texts, the_call
 from tests.engines.llm.frontdesk.front_desk import AT_ONCE, reply
-from voicepipe.agent import Agent, Intent, ToolSpec
+from voicepipe.agent import NOWHERE, Agent, Intent, ToolSpec
+from voicepipe.conversation.variables import filled
 from voicepipe.engines.base import Answering, Message, Prompt, ToolCall
 from voicepipe.engines.llm.frontdesk import steps
 from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue
 from voicepipe.engines.llm.frontdesk.frontdesk_llm import NO_MODEL, FrontdeskLlm
+from voicepipe.engines.llm.frontdesk.matcher import Matcher
 
 WEATHER = ToolSpec(
     "get_weather",
@@ -84,17 +87,6 @@ async def test_an_agent_that_changed_is_learnt_anew() -> None:
         assert await texts(llm, Prompt((Message("user", "open the door"),), agent=agent)) == [said]
 
 
-async def test_an_agent_with_other_texts_for_one_call_is_not_learnt_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    llm = FrontdeskLlm()
-    agent = Agent("x", greeting="Good day.", intents=(Intent("a", ("open the door",), reply="One."),))
-    assert await texts(llm, Prompt((Message("user", "open the door"),), agent=agent)) == ["One."]
-    monkeypatch.setattr("voicepipe.engines.llm.frontdesk.frontdesk_dialogue.Matcher", None)
-    ann = msgspec.structs.replace(agent, greeting="Hello Ann.")
-    assert "".join(await texts(llm, Prompt((), agent=ann))) == "Hello Ann."
-    assert await texts(llm, Prompt((Message("user", "open the door"),), agent=ann)) == ["One."]
-    assert "".join(await texts(llm, Prompt((), agent=agent))) == "Good day."
-
-
 async def test_others_get_the_loop_while_a_long_conversation_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "BREATH_S", 0)
     llm, turns = FrontdeskLlm(), 0
@@ -113,3 +105,25 @@ async def test_others_get_the_loop_while_a_long_conversation_is_read(monkeypatch
     assert [delta async for delta in llm.generate(prompt)]
     beside.cancel()
     assert turns >= 10, "one between any two of the caller's turns"
+
+
+async def test_an_agent_whose_texts_are_filled_in_for_a_call_is_not_learnt_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learnt: list[int] = []
+    init = Matcher.__init__
+
+    def counted(matcher: Matcher, intents: Sequence[Intent]) -> None:
+        learnt.append(len(intents))
+        init(matcher, intents)
+
+    monkeypatch.setattr(Matcher, "__init__", counted)
+    door = Intent("a", ("open the door",), reply="For {{name}} I do.")
+    agent = Agent("x", intents=(door, Intent("b", ("who are you",))), variables={"name": "you"})
+    llm = FrontdeskLlm()
+    await llm.warm(Prompt(agent=agent))
+    for number in range(200):
+        its = filled(agent, {"name": f"guest{number}"}, NOWHERE, datetime(2026, 11, 30, 14, 5))
+        prompt = Prompt((Message("user", "open the door"),), agent=its)
+        assert "".join(await texts(llm, prompt)) == f"For guest{number} I do."
+    assert learnt == [2]

@@ -4,7 +4,6 @@
 """
 
 import re
-from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +11,7 @@ from voicepipe.agent import Agent, Intent
 from voicepipe.conversation.own_tools import TRANSFER_TOOL
 from voicepipe.engines.base import Message
 from voicepipe.engines.llm.frontdesk import slots
-from voicepipe.engines.llm.frontdesk.matcher import Match, Matcher
+from voicepipe.engines.llm.frontdesk.matcher import KeptMatches, Match
 from voicepipe.engines.llm.frontdesk.results import as_object, detail, readable, text_of
 from voicepipe.engines.llm.frontdesk.sounds_alike import words
 from voicepipe.turn.answers import agrees, answers, declines, to_be_done
@@ -101,27 +100,13 @@ class FrontdeskAnswer:
 class FrontdeskDialogue:
     """The dialogue rules of one agent, made from its intents."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, matches: KeptMatches | None = None) -> None:
+        """`matches`: those of an agent with the same intents and examples, if they are known; making them takes
+        long."""
         self.agent = agent
         self.intents = {intent.name: intent for intent in agent.intents}
-        self._matcher = Matcher(agent.intents)
-        self._matches: dict[str, Match] = {}
-
-    def spoken_by(self, agent: Agent) -> "FrontdeskDialogue":
-        """The rules of `agent`, which has these intents as well, and other texts. Costs next to nothing."""
-        if agent is self.agent:
-            return self
-        its = copy(self)
-        its.agent = agent
-        return its
-
-    def match(self, text: str) -> Match:
-        """The best intent for `text`. Kept, because every turn is heard again in each later one's fold."""
-        if text not in self._matches:
-            if len(self._matches) >= 4096:
-                self._matches.clear()
-            self._matches[text] = self._matcher.match(text)
-        return self._matches[text]
+        self.matches = matches or KeptMatches(agent.intents)
+        self.match = self.matches.match
 
     def after(self, state: FrontdeskState, message: Message) -> FrontdeskState:
         """The state of the conversation after one more message."""

@@ -6,10 +6,10 @@ import re
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
-from voicepipe.agent import Agent, ToolSpec
+from voicepipe.agent import Agent, Intent, ToolSpec
 from voicepipe.conversation.hand_over import HAND_OVER
 from voicepipe.conversation.own_tools import END_CALL, SEND_KEYS, TRANSFER_TOOL
 from voicepipe.conversation.prompt import without_origin
@@ -23,6 +23,7 @@ from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import (
     FrontdeskState,
     fill,
 )
+from voicepipe.engines.llm.frontdesk.matcher import KeptMatches
 from voicepipe.engines.llm.frontdesk.steps import Steps, unhurried
 from voicepipe.turn.keypad import as_digits
 
@@ -49,6 +50,9 @@ OURS = {TRANSFER_TOOL, END_CALL, SEND_KEYS, HAND_OVER}
 
 WAYS_OUT = 'set engines.llm to "auto" (a model that runs on this machine) or "openai" (with openai.base_url).'
 
+MOST_LEARNT = 64
+"""Agents whose intents are kept at a time."""
+
 NO_MODEL = "I cannot answer that, since I have no language model."
 """Said for an agent without intents: an echo of the caller's words would seem to be an answer."""
 
@@ -61,7 +65,8 @@ class FrontdeskLlm:
     prompt. Implements `base.Llm` and `base.ChoosesAgents`."""
 
     def __init__(self) -> None:
-        self._dialogues: dict[int, FrontdeskDialogue] = {}
+        self._learnt: dict[tuple[tuple[str, int], ...], _Learnt] = {}
+        """By the names of the intents and the ids of their examples."""
 
     async def start(self) -> None:
         """Agents are learnt by `warm`, or when they are first asked."""
@@ -69,7 +74,7 @@ class FrontdeskLlm:
 
     async def close(self) -> None:
         """Forget all agents."""
-        self._dialogues.clear()
+        self._learnt.clear()
 
     def answering(self, agent: Agent) -> Answering:
         lacks = (
@@ -97,15 +102,22 @@ class FrontdeskLlm:
                     await asyncio.sleep(0)
 
     async def _dialogue(self, agent: Agent) -> FrontdeskDialogue:
-        """The agent's rules. Intents are immutable and re-made on change, so identity is the key. An agent may have
-        other texts for one call (a hook's greeting): what was learned of its intents is the same."""
-        known = self._dialogues.get(id(agent.intents))
-        if known is None or known.agent.intents is not agent.intents:
-            known = await asyncio.to_thread(FrontdeskDialogue, agent)
-            if len(self._dialogues) >= 64:
-                self._dialogues.pop(next(iter(self._dialogues)))
-            self._dialogues[id(agent.intents)] = known
-        return known.spoken_by(agent)
+        """The agent's rules. Only what its examples teach is kept: an agent's texts may be filled in anew for each
+        call, but its examples are the same objects until its file is read again."""
+        key = tuple((intent.name, id(intent.examples)) for intent in agent.intents)
+        known = self._learnt.get(key)
+        if known is None:
+            matches = await asyncio.to_thread(KeptMatches, agent.intents)
+            if len(self._learnt) >= MOST_LEARNT:
+                self._learnt.pop(next(iter(self._learnt)))
+            self._learnt[key] = known = _Learnt(agent.intents, matches)
+        return FrontdeskDialogue(agent, known.matches)
+
+
+class _Learnt(NamedTuple):
+    intents: tuple[Intent, ...]
+    """Kept, so that no other examples get their ids."""
+    matches: KeptMatches
 
 
 def reply_in_steps(dialogue: FrontdeskDialogue, prompt: Prompt) -> Steps[list[Delta]]:

@@ -151,6 +151,22 @@ class Matcher:
         return Match(*ranked[0], ranked[0][1] - second)
 
 
+class KeptMatches:
+    """The intents that texts match best. Kept, because every turn is heard again in each later one's fold."""
+
+    def __init__(self, intents: Sequence[Intent]) -> None:
+        self._matcher = Matcher(intents)
+        self._matches: dict[str, Match] = {}
+
+    def match(self, text: str) -> Match:
+        """The best intent for `text`."""
+        if text not in self._matches:
+            if len(self._matches) >= 4096:
+                self._matches.clear()
+            self._matches[text] = self._matcher.match(text)
+        return self._matches[text]
+
+
 def _idf(rows: Rows) -> dict[str, float]:
     """log(1 + intents / intents that have the feature), for every feature."""
     owners: dict[str, set[int]] = {}

@@ -1,0 +1,63 @@
+"""The settings with which an agent answers one call: its texts are filled in with the values of this call."""
+
+import logging
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from voicepipe.agent import Agent, CallSettings, Origin
+from voicepipe.call_api import HookAnswer
+from voicepipe.conversation.prompt import quoted
+from voicepipe.conversation.variables import filled, moment_of, secret_names, values_of, zone
+
+log = logging.getLogger(__name__)
+MOST_NAMED = 5
+"""Names that a line of the log has at most."""
+
+
+def settings_of(agent: Agent, origin: Origin, said: HookAnswer, now: datetime) -> CallSettings:
+    """The settings of a call from there that begins `now` (with a time zone, whichever). `said`: the answer of the
+    agent's hook."""
+    if unknown := sorted(said.variables.keys() - agent.variables.keys()):
+        log.warning("agent %s: its hook gives variables that its file's [variables] does not list; they are left out: "
+                    "%s", agent.name, ", ".join(map(quoted, unknown[:MOST_NAMED])))  # fmt: skip
+    now = now.astimezone(zone(agent.time_zone))
+    values = values_of(agent, said.variables)
+    its = filled(agent, values, origin, now)
+    if lost := agent.transfer.keys() - its.transfer.keys():
+        log.warning("agent %s: with the values of this call nobody can be called at transfer.%s, so it is left out",
+                    agent.name, " and transfer.".join(sorted(lost)))  # fmt: skip
+    settings = CallSettings.of(_as_said(its, said), origin, values)
+    return replace(settings, began=moment_of(now), secret_variables=secret_names(agent))
+
+
+def _as_said(agent: Agent, said: HookAnswer) -> Agent:
+    """The agent with the texts that its hook, or another agent's, has given. They are taken as they are: what a hook
+    repeats of its caller names no variable."""
+    if said.greeting is not None and said.greeting != agent.greeting:
+        agent = replace(agent, greeting=said.greeting)
+    if said.instructions:
+        agent = replace(agent, instructions=f"{agent.instructions}\n\n{said.instructions}".strip())
+    return agent
+
+
+class ColleagueSettings:
+    """The settings with which other agents go on with a call. Each prompt that offers a hand-over asks for them, so
+    they are made once."""
+
+    def __init__(self, first: CallSettings, began: datetime) -> None:
+        """`first`: those with which the call began; `began`: when, with a time zone."""
+        self._first = first
+        self._began = began
+        self._made: dict[str, tuple[Agent, CallSettings]] = {}
+
+    def of(self, agent: Agent) -> CallSettings:
+        """Values that the hook gave for variables of both agents hold for this one, too."""
+        known, settings = self._made.get(agent.name, (None, None))
+        if settings is None or known is not agent:
+            usual = self._first.agent.variables
+            given = {name: value for name, value in self._first.variables.items()
+                     if name in agent.variables and value != usual.get(name)}  # fmt: skip
+            settings = settings_of(agent, self._first.origin, HookAnswer(variables=given), self._began)
+            self._made[agent.name] = agent, settings
+        return settings
