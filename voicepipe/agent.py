@@ -8,7 +8,19 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from voicepipe.base.ranges import FUNCTION, LANGUAGE, HookWait, Ms, Name, Speed, Variable, Wait, is_url
+from voicepipe.base.ranges import (
+    FUNCTION,
+    LANGUAGE,
+    HookWait,
+    Ms,
+    Name,
+    Positive,
+    Speed,
+    Temperature,
+    Variable,
+    Wait,
+    is_url,
+)
 from voicepipe.base.secret_source import SecretPair, check_pairs
 from voicepipe.base.words import plain
 
@@ -210,20 +222,49 @@ class HandOver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     caller's last words alone."""
 
 
+class Pronunciation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a word is said, for voices that read the IPA and for those that do not."""
+
+    ipa: str = ""
+    """Its sounds in the International Phonetic Alphabet, with or without the slashes around them."""
+    spelling: str = ""
+    """Letters that are read as the word is said: "Shivawn"."""
+
+    @classmethod
+    def of(cls, said: "str | Pronunciation") -> "Pronunciation":
+        """What an entry of `Agent.pronounce` says: a text between slashes is IPA, any other a spelling."""
+        if isinstance(said, Pronunciation):
+            return cls(said.ipa.strip().strip("/"), said.spelling)
+        text = said.strip()
+        between = len(text) > 1 and text[0] == text[-1] == "/"
+        return cls(ipa=text.strip("/")) if between else cls(spelling=text)
+
+
 class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An agent that answers calls: one file of configs/agents/."""
 
     name: Name
     instructions: str = ""
     greeting: str = ""
+    model: str = ""
+    """The language model's name, where the engine has several: at a server of the OpenAI kind, or a LoRA adapter of
+    vLLM's; empty: the PoP's."""
+    temperature: Temperature | None = None
+    """Of the language model; None: as the PoP's configuration has it, as for `max_tokens`."""
+    max_tokens: Positive | None = None
+    """Tokens of a reply, at most; a client may ask for fewer."""
     voice: str = ""
     speed: Speed = 1.0
+    pronounce: dict[str, str | Pronunciation] = {}
+    """A word, or several -> how every voice says it. What people read stays as it is written."""
     language: Annotated[str, Meta(pattern=LANGUAGE)] = "en"
     time_zone: str = ""
     """IANA name of the time zone in which it tells dates and times, such as "Europe/Berlin"; empty: the host's."""
     variables: dict[str, str] = {}
     """Names that may stand in its texts as {{name}} -> the value in a call for which nothing else is said
     (`conversation/variables.py`)."""
+    vocabulary: tuple[str, ...] = ()
+    """Names and words that callers say, as they are written, for recognisers that can expect some."""
     interrupt: tuple[str, ...] = ("stop", "wait", "no", "hold on", "excuse me")
     """Words that cut a reply at once when the caller says them over it."""
     acknowledgement: str = "One moment."
@@ -341,6 +382,11 @@ class CallSettings(msgspec.Struct, frozen=True):
     """Names of those that no record holds: they stand in headers, so they may be keys."""
     began: str = ""
     """When the call began, as its model is told (`variables.moment_of`); empty: it is not told."""
+
+    @property
+    def most_tokens(self) -> int | None:
+        """Tokens of a reply, at most: the client's limit or the agent's, whichever is less; None: neither has one."""
+        return min((limit for limit in (self.max_tokens, self.agent.max_tokens) if limit), default=None)
 
     @classmethod
     def of(cls, agent: Agent, origin: Origin = NOWHERE, variables: Mapping[str, str] | None = None) -> "CallSettings":

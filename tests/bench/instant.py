@@ -1,6 +1,6 @@
 """Engines that take no time."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,9 @@ class InstantAsr:
     async def close(self) -> None:
         pass
 
-    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> "InstantStream":
+    def stream(
+        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
+    ) -> "InstantStream":
         return InstantStream(self, on_partial)
 
 

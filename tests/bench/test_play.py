@@ -1,7 +1,7 @@
 """Calls on engines, in virtual time: when they ask for what, and what is timed."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 
@@ -71,7 +71,9 @@ async def test_what_an_engine_raises_is_heard_at_once() -> None:
 @pytest.mark.usefixtures("virtual")
 async def test_a_recogniser_that_takes_no_sound_ends_the_run() -> None:
     class Deaf(InstantAsr):
-        def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> InstantStream:
+        def stream(
+            self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
+        ) -> InstantStream:
             raise EngineError("no model")
 
     with pytest.raises(EngineError, match="no model"):

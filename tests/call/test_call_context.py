@@ -61,6 +61,16 @@ async def test_the_model_is_offered_each_tool_once_the_client_s_first(
     assert all(bool(description) != ("transfer_call" in tools) for description in own), "whose tool it is"
 
 
+@pytest.mark.parametrize(("client", "most"), [(None, 30), (20, 20), (90, 30)])
+async def test_the_model_is_held_to_the_agent_s_limit_or_to_the_client_s_if_that_is_smaller(
+    client: int | None, most: int
+) -> None:
+    does = [Does(100, "message", "hello"), Does(200, "respond")]
+    scenario = msgspec.structs.replace(TYPED, agent={"max_tokens": 30}, settings={"max_tokens": client}, does=does)
+    [prompt] = (await play(scenario)).llm.prompts
+    assert prompt.max_tokens == most and prompt.agent and prompt.agent.max_tokens == 30
+
+
 async def test_each_of_a_model_s_calls_has_an_id_of_its_own() -> None:
     async def names(call: Call) -> None:
         context = call._speaking._context

@@ -28,3 +28,9 @@ async def test_a_recogniser_that_fails_costs_the_caller_no_answer() -> None:
     scenario = msgspec.structs.replace(SPOKEN, hears=[FAILS], agent={"not_understood": ["Pardon?"]})
     recording = await play(scenario)
     assert "agent (completed): Pardon?" in recording.story
+
+
+async def test_the_recogniser_is_told_which_words_callers_of_this_agent_say() -> None:
+    names = ["Siobhan", "Okonkwo"]
+    recording = await play(msgspec.structs.replace(SPOKEN, agent={"vocabulary": names}))
+    assert recording.asr.vocabularies == {tuple(names)}

@@ -1,7 +1,7 @@
 """A PoP that has just started says a sentence to itself, to know how long its recogniser takes. In virtual time."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 
@@ -20,8 +20,10 @@ class Asr(ScriptedAsr):
         super().__init__(["a table for two"], settle_ms=settle_ms)
         self.made: list[ScriptedAsrStream] = []
 
-    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> ScriptedAsrStream:
-        self.made.append(super().stream(on_partial, language=language, asked=asked))
+    def stream(
+        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
+    ) -> ScriptedAsrStream:
+        self.made.append(super().stream(on_partial, language=language, asked=asked, vocabulary=vocabulary))
         return self.made[-1]
 
 

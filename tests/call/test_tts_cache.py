@@ -7,11 +7,12 @@ import pytest
 
 from tests.support.faulty import Fault, FaultyTts
 from tests.support.scripted import ScriptedTts
-from voicepipe.agent import Agent, Intent, Tool
+from voicepipe.agent import Agent, Intent, Pronunciation, Tool
 from voicepipe.audio import RATE
 from voicepipe.base.errors import EngineError
 from voicepipe.call.speech import PhraseSpeaker
 from voicepipe.call.tts_cache import AGAIN_S, TtsCache
+from voicepipe.conversation.pronunciation import BEGINS, ENDS
 from voicepipe.engines.base import Speech
 
 pytestmark = pytest.mark.virtual_time
@@ -70,6 +71,26 @@ async def test_agents_without_a_voice_s_name_are_made_ahead_by_their_language() 
     for language in ("en", "de"):
         assert PhraseSpeaker(tts, RATE, language, made_ahead=tts_cache).has("Oh.", voice="", speed=1.0)
     assert not PhraseSpeaker(tts, RATE, "fr", made_ahead=tts_cache).has("Oh.", voice="", speed=1.0)
+
+
+@pytest.mark.parametrize(("reads", "spoken"), [(True, f"Ask {BEGINS}ʃɪvˈɔːn{ENDS}."), (False, "Ask Shivawn.")])
+async def test_what_is_made_ahead_is_said_as_the_agent_says_it(reads: bool, spoken: str) -> None:
+    class Reads(Voices):
+        def reads_ipa(self, voice: str) -> bool:
+            return reads
+
+    own: dict[str, str | Pronunciation] = {"Siobhan": Pronunciation("ʃɪˈvɔːn", "Shivawn")}
+    tts = Reads()
+    tts_cache = TtsCache(tts)
+    tts_cache.learn([Agent("desk", fallback="Ask Siobhan.", pronounce=own), Agent("other", fallback="Ask Siobhan.")])
+    await made(tts_cache)
+    assert {spoken, "Ask Siobhan."} <= {*tts.spoken}
+    speaker = PhraseSpeaker(tts, RATE, made_ahead=tts_cache, pronounce=own)
+    tts.spoken.clear()
+    (phrase,) = [phrase async for phrase in speaker.say("Ask Siobhan.", voice="", speed=1.0)]
+    assert (
+        not tts.spoken and phrase.text == "Ask Siobhan." and [word for word, _ in phrase.words] == ["Ask ", "Siobhan."]
+    )
 
 
 async def test_an_agent_that_is_edited_is_made_ahead_anew_and_the_old_one_forgotten() -> None:

@@ -167,6 +167,11 @@ def test_check_says_who_answers_for_an_agent_without_intents(
     assert noted(found, str(settings)) == by
     settings.write_text(settings.read_text() + '[engines]\nllm = "frontdesk"\n')
     assert 'set engines.llm to "auto"' in noted(found, str(settings))
+    file.write_text(f'model = "qwen"\n{file.read_text()}')
+    of = "Ollama at http://127.0.0.1:11434/v1"
+    assert noted(found, str(file)) == f"Agent clinic names the model qwen, which {of} does not list; it lists llama3.2"
+    several = LocalServer("Ollama", "http://127.0.0.1:11434/v1", ("llama3.2", "qwen:latest"))
+    assert noted(several, str(file)) == f"Agent clinic is answered by qwen of {of}"
 
 
 def test_check_says_which_voice_is_not_there_and_in_which_file_an_agent_is_missing(

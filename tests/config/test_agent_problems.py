@@ -43,6 +43,20 @@ from voicepipe.config.agent_store import load_agent
             "tools[0].name: hand_over is a tool of every agent's; choose another name",
         ),
         ("name = 'a'\nkey_pause_ms = -1", "key_pause_ms: cannot be -1"),
+        ("name = 'a'\ntemperature = 3", "temperature: cannot be 3; allowed: a number, at least 0, at most 2"),
+        (
+            "name = 'a'\npronounce = {Ann = ' '}",
+            'pronounce.Ann: is empty; give a spelling, as "Shivawn", or IPA between',
+        ),
+        ("name = 'a'\npronounce = {Ann = '/4n/'}", "pronounce.Ann: 4 is no sign of the IPA; a spelling has no slashes"),
+        ("name = 'a'\npronounce = {Ann = 'An', ANN = 'Un'}", "pronounce.ANN: is the same word as Ann"),
+        (
+            "name = 'a'\npronounce = {greeting = 'Hi'}",
+            "pronounce.greeting: is a key of the agent; put it above the file's",
+        ),
+        ("name = 'a'\npronounce = {'-' = 'dash'}", "pronounce: '-' is no word"),
+        ("name = 'a'\nvocabulary = ['Okonkwo', ' ']", "vocabulary[1]: cannot be ' '; give a word or a name"),
+        (f"name = 'a'\nvocabulary = {51 * ['Okonkwo']}", "vocabulary: cannot have 51 entries; at most 50"),
         (
             "name = 'a'\nintents = [{name = 'i', examples = ['x'], transfer = 'desk'}]",
             "intents[0].transfer: there is no transfer desk; allowed: none",

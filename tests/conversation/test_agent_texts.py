@@ -10,7 +10,18 @@ from voicepipe.config.agent_store import load_agent
 from voicepipe.conversation.agent_texts import TextUse, changed
 
 FRONT_DESK = load_agent(Path(ROOT / "configs/agents/front-desk.toml"))
-NO_TEXTS = {"name", "voice", "language", "time_zone", "intents_file", "interrupt", "locked", "variables", "hooks"}
+NO_TEXTS = {
+    "name",
+    "voice",
+    "language",
+    "time_zone",
+    "intents_file",
+    "interrupt",
+    "locked",
+    "variables",
+    "hooks",
+    "model",
+}
 """Keys whose values are for the program."""
 
 

@@ -13,7 +13,7 @@ from voicepipe.base.errors import EngineMissing
 from voicepipe.doctor import demo_needs, gpu
 from voicepipe.doctor.finding import Finding
 from voicepipe.engines import packages
-from voicepipe.engines.asr import whisper_model
+from voicepipe.engines.asr import cublas
 from voicepipe.engines.hosting import gpus
 from voicepipe.engines.hosting.gpus import Machine, Pair, VisibleGpu
 
@@ -127,7 +127,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_engines_that_could_start(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     FakeDriver([FakeGpu()]).install(monkeypatch)
-    monkeypatch.setattr(whisper_model, "find_cublas", lambda: True)
+    monkeypatch.setattr(cublas, "find_cublas", lambda: True)
     status, said = report(monkeypatch, file)
     assert status == 0
     assert "whisper is chosen" in said and "whisper on cuda:0" in said
@@ -147,7 +147,7 @@ def test_a_missing_model_and_package(monkeypatch: pytest.MonkeyPatch, file: Path
 
 def test_no_cublas_for_whisper(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     FakeDriver([FakeGpu()]).install(monkeypatch)
-    monkeypatch.setattr(whisper_model, "find_cublas", lambda: False)
+    monkeypatch.setattr(cublas, "find_cublas", lambda: False)
     status, said = report(monkeypatch, file)
     assert status == 1
     assert "whisper is put on cuda:0 and finds no libcublas.so.12" in said

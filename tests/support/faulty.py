@@ -2,7 +2,7 @@
 (`engines/hosting/liveness.py`)."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 
 from tests.support.scripted import ScriptedAsr, ScriptedAsrStream, ScriptedLlm, ScriptedTts
 from voicepipe.engines.base import Delta, Hypothesis, OnPartial, Prompt, Speech
@@ -57,8 +57,10 @@ class FaultyAsr(ScriptedAsr):
     def alive(self) -> bool:
         return self._fault.alive
 
-    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> "FaultyStream":
-        stream = super().stream(on_partial, language=language, asked=asked)
+    def stream(
+        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
+    ) -> "FaultyStream":
+        stream = super().stream(on_partial, language=language, asked=asked, vocabulary=vocabulary)
         faulty = FaultyStream(stream._timeline, on_partial, stream._settle_ms, stream._finish_ms)
         faulty._fault = self._fault
         return faulty

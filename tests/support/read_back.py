@@ -54,6 +54,11 @@ async def share_wrong(tts: Tts, texts: Sequence[str]) -> float:
     return wrong / total
 
 
+async def heard(tts: Tts, spoken: str) -> str:
+    """What is heard of a text that is given to the voice as it is."""
+    return _heard(await _sound(tts, spoken))
+
+
 async def _sound(tts: Tts, text: str) -> Pcm:
     """At 16 kHz."""
     resampler = Resampler(tts.rate, RATE)

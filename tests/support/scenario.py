@@ -327,10 +327,14 @@ class TellingAsr(ScriptedAsr):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.asked: list[str] = []
+        self.vocabularies: set[tuple[str, ...]] = set()
 
-    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> ScriptedAsrStream:
+    def stream(
+        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
+    ) -> ScriptedAsrStream:
         self.asked.append(asked)
-        return super().stream(on_partial, language=language, asked=asked)
+        self.vocabularies.add(tuple(vocabulary))
+        return super().stream(on_partial, language=language, asked=asked, vocabulary=vocabulary)
 
 
 def told(event: CallEvent) -> str:

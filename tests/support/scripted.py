@@ -51,7 +51,9 @@ class ScriptedAsr(scripted.ScriptedAsr):
         self._settle_ms = settle_ms
         self._finish_ms = finish_ms
 
-    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> ScriptedAsrStream:
+    def stream(
+        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
+    ) -> ScriptedAsrStream:
         return ScriptedAsrStream(self._next(), on_partial, self._settle_ms, self._finish_ms)
 
 

@@ -43,6 +43,8 @@ Variable = Annotated[str, Meta(pattern=VARIABLE)]
 """Names a variable of the environment; may be empty."""
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
+Temperature = Annotated[float, Meta(ge=0, le=2)]
+"""Of a language model: 0 always takes the likeliest word."""
 Price = Annotated[float, Meta(ge=0, le=1e9)]
 
 

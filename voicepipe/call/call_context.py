@@ -81,7 +81,9 @@ class CallContext:
         """The speaker of this agent's phrases, which keeps those that are made ahead."""
         if agent.name not in self._speakers:
             engines = self.engines
-            self._speakers[agent.name] = PhraseSpeaker(engines.tts, self.out_rate, agent.language, engines.made_ahead)
+            self._speakers[agent.name] = PhraseSpeaker(
+                engines.tts, self.out_rate, agent.language, engines.made_ahead, agent.pronounce
+            )
         return self._speakers[agent.name]
 
     def own_tools(self, settings: CallSettings) -> list[ToolSpec]:
@@ -128,7 +130,7 @@ class CallContext:
         instructions = with_origin(settings.instructions, settings.origin, settings.began)
         messages = history.messages(instructions, [Item("", text=words)])
         tools = self._tools(settings)
-        return Prompt(messages, tools, settings.tool_choice, settings.max_tokens, speculative, settings.agent)
+        return Prompt(messages, tools, settings.tool_choice, settings.most_tokens, speculative, settings.agent)
 
     def _tools(self, settings: CallSettings) -> tuple[ToolSpec, ...]:
         theirs = {spec.name for spec in settings.tools}
@@ -141,7 +143,7 @@ class CallContext:
         instructions = with_origin(settings.instructions, settings.origin, settings.began)
         system = (Message("system", instructions),) if instructions else ()
         tools = tuple(tool for tool in self._tools(settings) if not (last and tool.name == HAND_OVER))
-        return Prompt((*system, *messages), tools, max_tokens=settings.max_tokens, agent=settings.agent)
+        return Prompt((*system, *messages), tools, max_tokens=settings.most_tokens, agent=settings.agent)
 
     def about(self, origin: Origin) -> dict[str, Any]:
         """The phone call as tools read it: {"id", "caller", "called", "headers"}."""

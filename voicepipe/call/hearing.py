@@ -119,11 +119,16 @@ class Hearing:
 
     def _open_at(self, start: int) -> None:
         item_id, engines = self._ids.new("item"), self._engines
-        language, asked = self._settings.agent.language, self._asked()
+        agent, asked = self._settings.agent, self._asked()
 
         def make_stream() -> AsrStream:
             with owned_by(self._call_id):
-                return engines.asr.stream(partial(self._partial, item_id), language=language, asked=asked)
+                return engines.asr.stream(
+                    partial(self._partial, item_id),
+                    language=agent.language,
+                    asked=asked,
+                    vocabulary=agent.vocabulary,
+                )
 
         sound = self._front_end.since(start, self._committed_to)
         self.utterance = Utterance(

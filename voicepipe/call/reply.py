@@ -78,7 +78,7 @@ class Reply:
             late_steps = tasks.create_task(self._speech.fill_silence(making))
             await self._play()
             late_steps.cancel()
-        limit = self.order.settings.max_tokens
+        limit = self.order.settings.most_tokens
         if self._speech.failure:
             self.said.delivery.broke_off(self.said.sent)
             self._finish("failed", self._speech.failure)

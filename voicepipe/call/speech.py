@@ -1,20 +1,31 @@
 """A phrase from text to samples: speakable words, the voice, the line's rate, and where each word ends."""
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
 import numpy as np
 
+from voicepipe.agent import Pronunciation
 from voicepipe.audio import Pcm
 from voicepipe.base.words import written
+from voicepipe.conversation.pronunciation import NONE, Pronunciations
 from voicepipe.conversation.speakable import Piece, ends_in_word, pieces, together
-from voicepipe.engines.base import MadeAhead, Speech, Tts
+from voicepipe.engines.base import MadeAhead, ReadsIpa, Speech, Tts
 from voicepipe.engines.tts.conversion import Conversion, converter
 
 KEPT, KEPT_BYTES = 6, 4 << 20
 """Texts, and bytes of sound, that a call keeps made ahead: three settings' worth, a minute and a half at 24 kHz."""
+
+
+Entries = Mapping[str, str | Pronunciation]
+"""As `Agent.pronounce`."""
+
+
+def said_so(tts: Tts, voice: str, entries: Entries) -> Pronunciations:
+    """The entries as this voice of `tts` takes them."""
+    return Pronunciations.of(entries, ipa=isinstance(tts, ReadsIpa) and tts.reads_ipa(voice)) if entries else NONE
 
 
 @dataclass(eq=False, slots=True)
@@ -52,12 +63,16 @@ class PhraseSpeaker:
     """Turns texts into phrases for one call: the voice `tts`, converted to the line's rate. Fixed sentences are made
     once and kept."""
 
-    def __init__(self, tts: Tts, out_rate: int, language: str = "en", made_ahead: MadeAhead | None = None) -> None:
-        """`made_ahead`: phrases that the PoP has made for all calls."""
+    def __init__(
+        self, tts: Tts, out_rate: int, language: str = "en", made_ahead: MadeAhead | None = None,
+        pronounce: Entries | None = None,
+    ) -> None:  # fmt: skip
+        """`made_ahead`: phrases that the PoP has made for all calls; `pronounce`: as the agent has it."""
         self.tts = tts
         self._made_ahead = made_ahead
         self.out_rate = out_rate
         self.language = language
+        self.pronounce = pronounce or {}
         self._kept: OrderedDict[tuple[str, str, float], list[Phrase]] = OrderedDict()
         """The latest stand last."""
 
@@ -68,12 +83,12 @@ class PhraseSpeaker:
             for phrase in kept:
                 yield phrase
             return
-        parts = pieces(text, self.language)
+        voice = self.tts.voice_for(voice, self.language)
+        parts = self._pieces(text, voice)
         spoken = together(parts)
         if not any(map(ends_in_word, spoken)):  # A mark alone, as the second of "！？", is no utterance.
             return
         writing = _WrittenTimes(parts)
-        voice = self.tts.voice_for(voice, self.language)
         if made := self._made(spoken, voice, speed):
             for speech in made:
                 yield Phrase(text, speech.pcm, writing.take(speech), more=speech.more)
@@ -94,9 +109,12 @@ class PhraseSpeaker:
 
     def has(self, text: str, *, voice: str, speed: float) -> bool:
         """Whether `text` was made ahead of time, by this call or for all."""
-        spoken = together(pieces(text, self.language))
         speaks = self.tts.voice_for(voice, self.language)
+        spoken = together(self._pieces(text, speaks))
         return (text, voice, speed) in self._kept or bool(self._made(spoken, speaks, speed))
+
+    def _pieces(self, text: str, voice: str) -> list[Piece]:
+        return pieces(text, self.language, said_so(self.tts, voice, self.pronounce))
 
     async def keep(self, text: str, *, voice: str, speed: float) -> None:
         """Make `text` ahead of time, so that saying it later costs nothing."""

@@ -15,8 +15,9 @@ from functools import lru_cache
 from voicepipe.agent import Agent, CallSettings
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineStalled
 from voicepipe.call.call_tasks import CallTasks
-from voicepipe.call.speech import PhraseSpeaker
+from voicepipe.call.speech import PhraseSpeaker, said_so
 from voicepipe.conversation.phrases import Phraser, sentences
+from voicepipe.conversation.pronunciation import Pronunciations
 from voicepipe.conversation.speakable import pieces, together
 from voicepipe.conversation.variables import has_variables
 from voicepipe.engines.base import Speech, Tts
@@ -116,13 +117,16 @@ class TtsCache:
         return whole
 
     def _distinct(self, agents: Iterable[Agent], texts: Callable[[Agent], Iterator[str]]) -> dict[Sound, None]:
-        sounds = (
-            (_spoken(text, agent.language), self._tts.voice_for(agent.voice, agent.language), agent.speed)
-            for agent in agents
-            for text in texts(agent)
-            if not has_variables(text)  # Each call has a sound of its own for it.
-        )
-        return dict.fromkeys(sound for sound in sounds if sound[0])
+        sounds = dict[Sound, None]()
+        for agent in agents:
+            voice = self._tts.voice_for(agent.voice, agent.language)
+            own = said_so(self._tts, voice, agent.pronounce)
+            for text in texts(agent):
+                if has_variables(text):  # Each call has a sound of its own for it.
+                    continue
+                if spoken := _spoken(text, agent.language, own):
+                    sounds[spoken, voice, agent.speed] = None
+        return sounds
 
     def _beginnings(self, agent: Agent) -> Iterator[str]:
         """The first phrase of each answer that the agent's intents give, unless a caller's details are part of it."""
@@ -142,9 +146,9 @@ def _first_phrase(text: str, *, short: bool) -> str:
 
 
 @lru_cache(4096)
-def _spoken(text: str, language: str) -> str:
+def _spoken(text: str, language: str, own: Pronunciations) -> str:
     """The text as it is spoken. Cached: when one agent's file is edited, only its texts are read anew."""
-    return together(pieces(text, language))
+    return together(pieces(text, language, own))
 
 
 def _vital(agent: Agent) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from voicepipe import config
 from voicepipe.agent import Agent, Intents
 from voicepipe.base.errors import ConfigError, EngineError, EngineMissing
+from voicepipe.commands import agent_notes
 from voicepipe.config import agent_problems, credentials, load_directory, load_hosts, load_probe, load_rules, toml_file
 from voicepipe.config.agent_store import load_agent, names_beside, no_voice, open_agents
 from voicepipe.config.directory_config import DirectoryConfig
@@ -142,6 +143,7 @@ def _of_agent(file: Path, names: Names) -> Agent:
 def _notes_of_one(agent: Agent) -> Iterator[str]:
     """Notes on an agent whose file does not name its PoP."""
     yield from _notes([agent], config.Config())
+    yield from agent_notes.without_effect([agent], config.Config())
     if agent.hooks.after_call:
         yield f"Agent {agent.name}: hooks.after_call works only at a PoP with records.folder"
 
@@ -165,8 +167,15 @@ def _needing_a_model(agents: Iterable[Agent], settings: config.Config) -> Iterat
     elif settings.engines.llm == "auto" and needing and not settings.openai.base_url:
         found = asyncio.run(local_servers.look())
         for agent in needing:
-            model = settings.openai.model or (found.models[0] if found else "")
-            yield f"Agent {agent.name} is answered by {model} of {found}" if found else lacking(agent)
+            yield _answered_by(agent, settings.openai.model, found) if found else lacking(agent)
+
+
+def _answered_by(agent: Agent, configured: str, found: local_servers.LocalServer) -> str:
+    model = agent.model or configured or found.models[0]
+    if agent.model and not {agent.model, f"{agent.model}:latest"} & {*found.models}:
+        listed = ", ".join(found.models)
+        return f"Agent {agent.name} names the model {model}, which {found} does not list; it lists {listed}"
+    return f"Agent {agent.name} is answered by {model} of {found}"
 
 
 def _without_voice(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
@@ -297,6 +306,7 @@ def _warnings(file: Path | None, settings: config.Config, agents: Iterable[Agent
     yield from _without_effect(settings)
     yield from _without_deliveries(agents, settings)
     yield from (f"Agent {agent.name}: {said}" for agent in agents for said in single_braced(agent))
+    yield from agent_notes.without_effect(agents, settings)
     if refusal:
         raise ConfigError(refusal)
 

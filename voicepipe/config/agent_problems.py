@@ -11,14 +11,14 @@ from jsonschema.exceptions import SchemaError
 from voicepipe.agent import GIVEN, Agent, Intent, Tool, Webhook
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.ranges import is_url
+from voicepipe.config import word_problems
 from voicepipe.config.variable_problems import of_variables
+from voicepipe.config.word_problems import FIRST
 from voicepipe.conversation.hand_over import HAND_OVER
 from voicepipe.conversation.own_tools import END_CALL, SEND_KEYS, TRANSFER_TOOL, is_target
 from voicepipe.conversation.variables import sample
 from voicepipe.tools import tool_arguments, tool_code
 
-FIRST = "above the file's first [table]"
-"""Where in a file the keys of the agent itself belong."""
 EXAMPLE = 'properties = { day = { type = "string" } }'
 KEYWORDS = {
     *Draft202012Validator.VALIDATORS, "$defs", "$vocabulary", "contentSchema", "default", "definitions", "dependencies",
@@ -36,6 +36,7 @@ def of_agent(agent: Agent) -> Iterator[str]:
     """Problems outside of its intents, and of its tools' functions."""
     yield from _of_telephone(agent)
     yield from of_variables(agent)
+    yield from word_problems.of_words(agent)
     yield from _of_hand_over(agent)
     if agent.name in agent.hooks.agents:
         yield f"hooks.agents: {agent.name} is this agent itself; name those that may answer in its place"

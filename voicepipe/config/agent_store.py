@@ -121,6 +121,10 @@ def open_agents(config: Config, wanted: Path | None = None, known: "AgentStore |
             raise ConfigError(
                 f"{key}: there is no agent {name} in {store.directory}; allowed: {', '.join(store.names())}"
             )
+    if config.engines.llm == "vllm":
+        for agent in store:
+            if problem := config.vllm.lacks_model(agent.name, agent.model):
+                raise ConfigError(problem)
     unknown = [f"agent {agent.name}: {problem}" for agent in store
                for problem in agent_problems.unknown_colleagues(agent, store.names())]  # fmt: skip
     if unknown and not wanted:

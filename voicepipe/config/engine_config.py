@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from voicepipe.base.ranges import DEVICE, Count, Ms, Positive, Section, Variable, check_url
+from voicepipe.base.ranges import DEVICE, Count, Ms, Positive, Section, Temperature, Variable, check_url
 from voicepipe.base.secret_source import SecretPair, check_pairs
 
 Device = Annotated[str, Meta(pattern=DEVICE)]
@@ -15,7 +15,6 @@ Timeout = Annotated[int, Meta(ge=1, le=7200)]
 """Seconds."""
 Stall = Annotated[float, Meta(ge=1, le=600)]
 """Seconds by which a job may be later than on a slow engine: then the engine hangs, and is down."""
-Temperature = Annotated[float, Meta(ge=0, le=2)]
 
 
 class EnginesConfig(Section, frozen=True):
@@ -129,10 +128,15 @@ class VllmConfig(Section, frozen=True):
     """Seconds for loading, compiling and warming up; then the start is given up with a hint."""
     stall_s: Stall = 10
     """Seconds without a token of any reply, beyond 2 ms for each character of the prompts."""
+    lora: dict[str, str] = {}
+    """LoRA adapters of the model: the name that an agent gives as its `model`, and the adapter's directory."""
     args: dict[str, Any] = {}
     """Every other engine argument of vLLM, unchanged."""
 
     def __post_init__(self) -> None:
+        for name in self.lora:
+            if name == self.model or not name.strip():
+                raise ValueError(f"lora.{name}: give the adapter a name of its own, other than the model's")
         for name in SIZES:
             if type(size := self.args.get(name, 1)) is not int or size < 1:
                 raise ValueError(f"args.{name}: cannot be {size!r}; give a whole number from 1 on")
@@ -154,6 +158,13 @@ class VllmConfig(Section, frozen=True):
                 f"args.nnodes: {self.processes} processes (tensor_parallel_size and what multiplies it in args) cannot "
                 f"be divided among {self.hosts} hosts"
             )
+
+    def lacks_model(self, agent: str, model: str) -> str:
+        """Why no model answers the agent that names `model` as its own, and what helps; empty: one does."""
+        known = (self.model, *self.lora)
+        if not model or model in known:
+            return ""
+        return f"Agent {agent}: model: there is no vllm.lora.{model}; allowed: {', '.join(known)}"
 
     @property
     def processes(self) -> int:

@@ -168,11 +168,15 @@ def _checked(file: Path, shape: type[Manifest]) -> dict[str, Any]:
     locate_made(tables, MADE, file)
     for voice in tables.get("neutts", {}).get("voices", {}).values():
         locate_made({"voice": voice}, (("voice", "file"),), file)
-    for table, key in MODELS:
-        if name := tables.get(table, {}).get(key):
+    adapters = tables.get("vllm", {}).get("lora", {})
+    for its, key in (
+        *((tables.get(table, {}), key) for table, key in MODELS),
+        *((adapters, name) for name in adapters),
+    ):
+        if name := its.get(key):
             path = placed(file, name)
             if name.startswith((".", "/", "~")) or os.path.exists(path):
-                tables[table][key] = path
+                its[key] = path
     return tables
 
 

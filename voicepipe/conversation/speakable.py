@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import regex
 
 from voicepipe.base.words import UNSPACED
+from voicepipe.conversation.pronunciation import ENDS, NONE, Pronunciations
 from voicepipe.conversation.verbaliser import ENGLISH, telephone
 from voicepipe.conversation.verbaliser.addresses import IN_LINK
 from voicepipe.conversation.verbaliser.form import Forms, constant
@@ -53,12 +54,13 @@ def together(parts: Iterable[Piece]) -> str:
     return " ".join(part.spoken for part in parts if part.spoken)
 
 
-def pieces(text: str, language: str = "en") -> list[Piece]:
-    """The pieces of `text`, in order; their written parts joined are `text` itself."""
-    return _pieces(LANGUAGES.get(language.lower().split("-")[0]) or LANGUAGES[""], text)
+def pieces(text: str, language: str = "en", said_so: Pronunciations = NONE) -> list[Piece]:
+    """The pieces of `text`, in order; their written parts joined are `text` itself. `said_so`: the words of which the
+    agent says how they are said, before any form of the language."""
+    return _pieces(LANGUAGES.get(language.lower().split("-")[0]) or LANGUAGES[""], text, said_so)
 
 
-def _pieces(forms: Forms, text: str) -> list[Piece]:
+def _pieces(forms: Forms, text: str, said_so: Pronunciations = NONE) -> list[Piece]:
     result: list[Piece] = []
     said: list[_SpokenPart] = []
     start = at = 0
@@ -69,7 +71,7 @@ def _pieces(forms: Forms, text: str) -> list[Piece]:
             start = at
             said.clear()
             continue
-        at, part = _spoken(forms, text, at)
+        at, part = _spoken(forms, said_so, text, at)
         said.append(part)
     return [*result, Piece(text[start:], _spaced(said))] if start < len(text) else result
 
@@ -100,8 +102,10 @@ def _spaced(said: list[_SpokenPart]) -> str:
     return " ".join(text.split())
 
 
-def _spoken(forms: Forms, text: str, at: int) -> tuple[int, _SpokenPart]:
+def _spoken(forms: Forms, said_so: Pronunciations, text: str, at: int) -> tuple[int, _SpokenPart]:
     """The end of the form at `at` and what is said for it; else of one plain run of letters, or of one sign."""
+    if own := said_so.find(text, at):
+        return own[0], _SpokenPart(own[1], is_form=False)
     if found := forms.find(text, at):
         end, said = found
         # A form that takes the space after its words ("- ") would hide a word's end.
@@ -147,8 +151,8 @@ def _letters(sign: str) -> str:
 
 
 def ends_in_word(text: str) -> bool:
-    """Whether its last character is a letter, a mark or a digit."""
-    return bool(text) and unicodedata.category(text[-1])[0] in "LMN"
+    """Whether its last character is a letter, a mark or a digit, or ends a word of IPA."""
+    return bool(text) and (unicodedata.category(text[-1])[0] in "LMN" or text[-1] == ENDS)
 
 
 # --- the tables --------------------------------------------------------------------------------------------------

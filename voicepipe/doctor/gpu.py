@@ -12,7 +12,7 @@ from voicepipe.doctor import node
 from voicepipe.doctor.demo_needs import PARTS
 from voicepipe.doctor.finding import Finding
 from voicepipe.engines import loader, packages
-from voicepipe.engines.asr import whisper_model
+from voicepipe.engines.asr import cublas
 from voicepipe.engines.gpu_placement import PLACED, device_index, group, may_use_gpu, uses_gpus
 from voicepipe.engines.hosting import gpus
 from voicepipe.engines.hosting.gpus import Machine
@@ -170,10 +170,10 @@ def engines(config: Config, file: Path) -> Iterator[Finding]:
     if loader.kokoro_lacks_cuda(config) and gpus.read().gpus:
         yield Finding("Kokoro", "note", "on the CPU: this onnxruntime has no CUDA", loader.ONNX_WITH_CUDA)
     hears_on_gpu = placed.engines.asr == "whisper" and device_index(placed.whisper.device) is not None
-    if hears_on_gpu and not whisper_model.find_cublas():
+    if hears_on_gpu and not cublas.find_cublas():
         yield Finding(
-            "cuBLAS", "broken", f"whisper is put on {placed.whisper.device} and finds no {whisper_model.CUBLAS}",
-            f"pip install {whisper_model.CUBLAS_PACKAGE}",
+            "cuBLAS", "broken", f"whisper is put on {placed.whisper.device} and finds no {cublas.CUBLAS}",
+            f"pip install {cublas.CUBLAS_PACKAGE}",
         )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from voicepipe.turn.patience import Patience
 
 __all__ = [
     "Agent", "StreamCorrection", "Asr", "AsrStream", "CanBreak", "CountsDecoders", "Delta", "Engine", "Engines",
-    "Hypothesis", "LacksPart", "Llm", "MadeAhead", "Message", "OnPartial", "Prompt", "Restarts", "Speech",
+    "Hypothesis", "LacksPart", "Llm", "MadeAhead", "Message", "OnPartial", "Prompt", "ReadsIpa", "Restarts", "Speech",
     "ToolCall", "ToolSpec", "Tts", "TurnModel", "TurnStream", "Vad", "Word",
 ]  # fmt: skip
 
@@ -152,9 +152,11 @@ class AsrStream(Protocol):
 class Asr(Engine, Protocol):
     """A speech recogniser, for all calls of a PoP."""
 
-    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> AsrStream:
+    def stream(
+        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
+    ) -> AsrStream:
         """Begin an utterance. `asked`: what the agent has said since the caller spoke last; where that asks for digits,
-        a recogniser may expect some."""
+        a recogniser may expect some. `vocabulary`: names and words that callers say, which some recognisers expect."""
         ...
 
 
@@ -248,6 +250,14 @@ class Tts(Engine, Protocol):
 
         `first`: a caller hears nothing until it is there; it goes before phrases that continue a reply.
         """
+
+
+@runtime_checkable
+class ReadsIpa(Protocol):
+    """A synthesiser that says which of its voices read IPA, a word each between `pronunciation.BEGINS` and `ENDS` in
+    the text. One that does not say reads none."""
+
+    def reads_ipa(self, voice: str) -> bool: ...
 
 
 class MadeAhead(Protocol):

@@ -1,9 +1,9 @@
 """GPU-like delays around real engines, for timing. No threads, no clock but asyncio.sleep."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from voicepipe.audio import Pcm
 from voicepipe.config.engine_config import DelaysConfig
@@ -17,6 +17,7 @@ from voicepipe.engines.base import (
     Llm,
     OnPartial,
     Prompt,
+    ReadsIpa,
     Restarts,
     Speech,
     Tts,
@@ -35,8 +36,9 @@ class DelayedAsrStream:
     """A recogniser's stream that adds a delay to each partial, to `settle`, and to `finish` when sound came after the
     last settle."""
 
-    def __init__(self, asr: Asr, asr_ms: float, on_partial: OnPartial, language: str, asked: str) -> None:
-        self._inner = asr.stream(self._later, language=language, asked=asked)
+    def __init__(self, asr: Asr, asr_ms: float, on_partial: OnPartial, **asked: Any) -> None:
+        """`asked`: what else `Asr.stream` takes."""
+        self._inner = asr.stream(self._later, **asked)
         self._asr_ms = asr_ms
         self._on_partial = on_partial
         self._unsettled = True
@@ -98,8 +100,12 @@ class DelayedAsr(_Around[Asr]):
         super().__init__(inner)
         self._asr_ms = asr_ms
 
-    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> DelayedAsrStream:
-        return DelayedAsrStream(self._inner, self._asr_ms, on_partial, language, asked)
+    def stream(
+        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
+    ) -> DelayedAsrStream:
+        return DelayedAsrStream(
+            self._inner, self._asr_ms, on_partial, language=language, asked=asked, vocabulary=vocabulary
+        )
 
 
 class DelayedLlm(_Around[Llm]):
@@ -143,6 +149,9 @@ class DelayedTts(_Around[Tts]):
 
     def voice_for(self, asked: str, language: str = "") -> str:
         return self._inner.voice_for(asked, language)
+
+    def reads_ipa(self, voice: str) -> bool:
+        return isinstance(self._inner, ReadsIpa) and self._inner.reads_ipa(voice)
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False

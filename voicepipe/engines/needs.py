@@ -78,7 +78,8 @@ def _llm(config: Config, gpus: tuple[int, ...]) -> LlmNeed:
     described = hub.json_object(directory / "config.json")
     parts = vllm.tensor_parallel_size * int(vllm.args.get("pipeline_parallel_size", 1))
     weights = _weights(directory)
-    draft = sum(_weights(model.local()) for model in needed_models.vllm(vllm) if model.key == needed_models.DRAFT)
+    others = (model for model in needed_models.vllm(vllm) if model.key not in ("vllm.model", needed_models.TOKENIZER))
+    beside = sum(_weights(model.local()) for model in others)
     cache_least = fp8 = 0
     try:
         shape, stored = shapes.of_config(described), shapes.quantised(described)
@@ -93,10 +94,10 @@ def _llm(config: Config, gpus: tuple[int, ...]) -> LlmNeed:
         shards = gpu_memory.kv_shards(shape, vllm.tensor_parallel_size) * (parts // vllm.tensor_parallel_size)
         wide = 1 if str(vllm.args.get("kv_cache_dtype", "")).startswith("fp8") else 2
         cache_least = gpu_memory.kv_call(shape, vllm.max_model_len) * wide // 2 // shards
-    fp8 = fp8 and fp8 + draft
+    fp8 = fp8 and fp8 + beside
     rest = 0.0 if vllm.kv_cache_memory_bytes else _share(vllm)
     return LlmNeed(
-        "language model", gpus, (weights + draft) // parts, constants.LLM_WORKSPACE + constants.CONTEXT,
+        "language model", gpus, (weights + beside) // parts, constants.LLM_WORKSPACE + constants.CONTEXT,
         cache=vllm.kv_cache_memory_bytes, cache_least=cache_least, rest=rest, weights_fp8=fp8 // parts,
     )  # fmt: skip
 

@@ -83,7 +83,9 @@ class ScriptedAsr(_Lifeless):
         self._timelines = [paced(said) for said in utterances]
         self._streams = 0
 
-    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> ScriptedAsrStream:
+    def stream(
+        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
+    ) -> ScriptedAsrStream:
         return ScriptedAsrStream(self._next(), on_partial)
 
     def _next(self) -> Timeline:

@@ -14,6 +14,7 @@ from tests.engines.contract import whole
 from tests.support.waiting import until
 from voicepipe.audio import dbfs
 from voicepipe.base.errors import EngineDead, EngineError
+from voicepipe.conversation.pronunciation import BEGINS, ENDS
 from voicepipe.engines.hosting.failures import FAILURES
 from voicepipe.engines.tts import espeak
 from voicepipe.engines.tts.espeak import EspeakTts, Phonemizer
@@ -293,3 +294,21 @@ def test_languages(phonemizer: Phonemizer) -> None:
     with pytest.raises(EngineError, match="no voice 'pt-brasil': write a language such as pt-br"):
         phonemizer.phonemes("sim", "pt-brasil")
     assert phonemizer.phonemes("Hello", "en-us") == "həlˈoʊ"
+
+
+@pytest.mark.engine
+async def test_ipa_is_said_by_its_sounds_and_words_keep_their_places(tts: EspeakTts) -> None:
+    text = f"Ask {BEGINS}ʃɪvˈɔːn{ENDS}, or somebody else."
+    spelled, sounded = await whole(tts, "Ask Shivawn, or somebody else."), await whole(tts, text)
+    assert [word.text for word in sounded.words] == text.split()
+    ends = [[word.end for word in speech.words] for speech in (spelled, sounded)]
+    assert np.abs(np.diff(ends, axis=0)).max() < 0.25 * RATE
+    letters = await whole(tts, "Ask [[h@l'oU]].")
+    assert letters.pcm.size > (await whole(tts, f"Ask {BEGINS}həlˈoʊ{ENDS}.")).pcm.size, "a model gives no orders"
+    assert (await whole(tts, f"[[h@l'oU]] {BEGINS}həlˈoʊ{ENDS}.")).pcm.size > letters.pcm.size / 2
+
+
+def test_a_phonemizer_keeps_the_ipa_that_it_is_given() -> None:
+    phonemizer = Phonemizer()
+    assert phonemizer.phonemes(f"Ask {BEGINS}ʃɪvˈɔːn{ENDS}, now.", "en-us") == "ˈæsk ʃɪvˈɔːn, nˈaʊ."
+    assert phonemizer.phonemes(f"{BEGINS}wˈɪn{ENDS}", "en-us") == "wˈɪn"

@@ -13,9 +13,11 @@ from tests.engines.contract import TtsContract, whole
 from tests.support import read_back
 from tests.support.waiting import until
 from voicepipe.base.errors import EngineDead, EngineError, EngineMissing
-from voicepipe.base.words import WRITTEN
+from voicepipe.base.words import WRITTEN, plain
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig
+from voicepipe.conversation import speakable
+from voicepipe.conversation.pronunciation import BEGINS, ENDS, Pronunciations
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import FAILURES
 from voicepipe.engines.loader import choose
@@ -250,6 +252,29 @@ async def test_a_voice_that_hangs_is_down_and_comes_back(monkeypatch: pytest.Mon
 
 
 # --- whether it is understood -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ipa", "sounds"),
+    [("ʃɪvˈɔːn", "ʃɪvˈɔn"), ("tʃˈʌmli", "ʧˈʌmli"), ("dʒˈeɪn", "ʤˈAn"), ("lˈɛstər", "lˈɛstəɹ"), ("bˈɑːx", "bˈɑk")],
+)
+def test_ipa_is_said_by_its_sounds(model: HibariModel, ipa: str, sounds: str) -> None:
+    text = f"Ask {BEGINS}{ipa}{ENDS}, please."
+    assert (f"{BEGINS}{ipa}{ENDS},", f"{sounds},") in begins(model, text)
+    assert [word.text for word in model.speak(text, 1.0).words] == text.split()
+
+
+async def test_whisper_reads_back_a_name_that_the_agent_says_how_to_say() -> None:
+    tts = HibariTts()
+    await tts.start()
+    own = Pronunciations.of({"Siobhan": "/ʃɪˈvɔːn/", "Cholmondeley": "Chumley"}, ipa=True)
+    texts = {"I will put you through to Siobhan.": "siobhan", "We are near Cholmondeley Road.": "chumley road"}
+    for text, words in texts.items():
+        for said, right in ((own, True), (Pronunciations(), False)):
+            spoken = speakable.together(speakable.pieces(text, "en", said))
+            heard = plain(await read_back.heard(tts, spoken))
+            assert (words in heard) == right, heard
+    await tts.close()
 
 
 async def test_whisper_reads_back_what_it_says() -> None:

@@ -8,6 +8,8 @@ the pass has mostly half of its time behind it. Where there is no gap, it is rea
 import asyncio
 import time
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -49,14 +51,16 @@ class WhisperAsr(SupervisedEngine[RecogniserCore[Passes, LoadedWhisper]]):
         super().__init__("recogniser", self._load, IN_PROCESS)
         self._config = config
 
-    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> "WhisperStream":
+    def stream(
+        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
+    ) -> "WhisperStream":
         """Begin an utterance. While the model is loaded again, calls that go on have streams that hear nothing and say
         why."""
         if self.last is None:
             raise EngineError("WhisperAsr was not started.")
         every = ms_to_samples(self._config.partial_ms)
         spoken = None if self._config.detect_language else language
-        return WhisperStream(self.last.queue, on_partial, spoken, every, wants_digits(asked))
+        return WhisperStream(self.last.queue, on_partial, spoken, every, wants_digits(asked), tuple(vocabulary))
 
     async def _load(self) -> RecogniserCore[Passes, LoadedWhisper]:
         """A model that has run every kind of pass once. Raises EngineMissing, EngineError."""
@@ -64,25 +68,46 @@ class WhisperAsr(SupervisedEngine[RecogniserCore[Passes, LoadedWhisper]]):
         worker = Worker("whisper", passes_at_a_time(self._config), told=False)
         model = await loaded(worker, partial(LoadedWhisper, self._config))
         silence, stall_s = Passage(np.zeros(RATE, np.int16)), self._config.stall_s
-        passes = Passes(worker, model.read, model.batch, time.monotonic, silence, stall_s, model.passes)
+        read = partial(each_vocabulary, model.read)
+        passes = Passes(worker, read, model.batch, time.monotonic, silence, stall_s, model.passes)
         return RecogniserCore(worker, passes, model)
+
+
+def each_vocabulary(
+    read: Callable[[list[Passage]], list[WhisperReading]], passages: list[Passage]
+) -> list[WhisperReading]:
+    """What `read` makes of passages, those of each vocabulary in a pass of their own: CTranslate2 takes several prompts
+    only where all have one length. As LoadedWhisper.read: empty if nobody wants the words any more."""
+    several = {passage.vocabulary for passage in passages}
+    if len(several) == 1:
+        return read(passages)
+    if not any(passage.wanted is None or passage.wanted() for passage in passages):
+        return []
+    readings = dict[int, WhisperReading]()
+    for vocabulary in several:
+        numbers = [number for number, passage in enumerate(passages) if passage.vocabulary == vocabulary]
+        made = read([replace(passages[number], wanted=None) for number in numbers])
+        readings.update(zip(numbers, made, strict=True))
+    return [readings[number] for number in range(len(passages))]
 
 
 class WhisperStream:
     """One utterance, as Whisper reads it. Implements `base.AsrStream` and `whisper_schedule.PassClient`.
 
     `language`: None as long as it is not known; `every`: samples from one partial to the next; `digits`: a telephone
-    number or the like was asked for.
+    number or the like was asked for; `vocabulary`: words that are expected.
     """
 
     def __init__(
-        self, passes: Passes, on_partial: OnPartial, language: str | None, every: int, digits: bool = False
-    ) -> None:
+        self, passes: Passes, on_partial: OnPartial, language: str | None, every: int, digits: bool = False,
+        vocabulary: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
         self.over = self._finishing = False
         self.owner = owner()
         self._passes = passes
         self._on_partial = on_partial
         self._language = language
+        self._vocabulary = vocabulary
         self._every = every
         self._sound = WhisperSound()
         self._transcript = Transcript()
@@ -166,7 +191,9 @@ class WhisperStream:
         wide, timed = self._wide and (self._in_gap or bool(self._waiting)), pcm.size > LONG
         # A pass for a long sound tells which words' sound may be dropped.
         wanted = None if timed else partial(self._still_wanted, sound.end, self._in_gap)
-        return Passage(pcm, voiced, end, self._language, wide, timed, wanted, sound.start, upto, sound.fed)
+        return Passage(
+            pcm, voiced, end, self._language, wide, timed, self._vocabulary, wanted, sound.start, upto, sound.fed
+        )  # fmt: skip
 
     def _still_wanted(self, end: int, in_gap: bool) -> bool:
         """Whether anybody wants the words up to `end`. Asked on another thread."""

@@ -4,11 +4,9 @@ faster-whisper's own `transcribe` pads everything to 30 s and takes one recordin
 Whisper writes timestamps among the words: without them it says a sentence again in what is left of a short window.
 """
 
-import ctypes
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,8 @@ from voicepipe.audio import RATE, Pcm, ms_to_samples, samples_to_ms
 from voicepipe.base.environment import cores
 from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.config.engine_config import WhisperConfig
+from voicepipe.engines.asr.cublas import CUBLAS_PACKAGE, find_cublas
+from voicepipe.engines.asr.whisper_vocabulary import said_before
 from voicepipe.engines.asr.whisper_words import (
     Segment,
     WhisperWord,
@@ -56,14 +56,11 @@ wrong."""
 TIME_STEP_MS = 20
 """From one timestamp to the next."""
 CONTEXT = 448
-"""Tokens of the decoder, of which CTranslate2 spends at most half on new ones."""
+"""Tokens of the decoder, of which CTranslate2 spends at most half on new ones, and those that the prompt leaves."""
 NO_SPEECH, NO_SPEECH_LOGPROB = 0.6, -1.0
 """Whisper's own: it heard no speech, and it is not sure of the words that it wrote."""
 NAMED_OTHERWISE = {"nb": "no", "fil": "tl", "jv": "jw", "iw": "he", "in": "id"}
 """Languages that Whisper calls something else than BCP 47 does."""
-
-CUBLAS, CUBLAS_PACKAGE = "libcublas.so.12", "nvidia-cublas-cu12"
-"""The library with which CTranslate2 computes on a GPU, and its package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +79,8 @@ class Passage:
     """It holds digits, which take a wide window: in a short one Whisper loses count of them."""
     timed: bool = False
     """The ends of the words are wanted, which take as long as reading them."""
+    vocabulary: tuple[str, ...] = ()
+    """Words that are expected in it."""
     wanted: Callable[[], bool] | None = None
     """Whether its words are still wanted, asked on the pass's thread; None: they are."""
     start: int = 0
@@ -171,7 +170,7 @@ class LoadedWhisper:
         self._whisper.model.unload_model()
 
     def read(self, passages: list[Passage]) -> list[WhisperReading]:
-        """Read some passages in one pass; empty if nobody wants their words any more."""
+        """Read some passages of one vocabulary in one pass; empty if nobody wants their words any more."""
         from faster_whisper.transcribe import get_ctranslate2_storage
 
         mel = self._features(passages)
@@ -204,11 +203,13 @@ class LoadedWhisper:
         """The decoder's text of each passage, in at most so many tokens."""
         from faster_whisper.transcribe import get_suppressed_tokens
 
+        before = said_before(passages[0].vocabulary, tokenizers[0])
+        new = len(tokenizers[0].sot_sequence) + max(most)
         results = self._whisper.model.generate(
             encoded,
-            [tokenizer.sot_sequence for tokenizer in tokenizers],
+            [[*before, *tokenizer.sot_sequence] for tokenizer in tokenizers],
             beam_size=1,
-            max_length=min(CONTEXT, 2 * (len(tokenizers[0].sot_sequence) + max(most))),
+            max_length=min(CONTEXT, max(2 * new, len(before) + len(tokenizers[0].sot_sequence) + new)),
             suppress_tokens=get_suppressed_tokens(tokenizers[0], [-1]),
             repetition_penalty=REPETITION_PENALTY,
             return_scores=True,
@@ -373,20 +374,6 @@ def passes_at_a_time(config: WhisperConfig) -> int:
     """How many passes a CPU runs at a time. Each has one thread: two are slower than one with so small a model, and
     hold up two passes."""
     return config.threads or cores()
-
-
-def find_cublas() -> bool:
-    """Whether cuBLAS can be opened; CTranslate2 does it by name alone, NVIDIA's wheel puts it where nobody looks."""
-    nvidia = find_spec("nvidia")
-    for folder in (nvidia.submodule_search_locations or ()) if nvidia else ():
-        for library in sorted(Path(folder).glob("*/lib/libcublas*.so.12")):
-            with suppress(OSError):  # said below
-                ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
-    try:
-        ctypes.CDLL(CUBLAS)
-    except OSError:
-        return False
-    return True
 
 
 def _explained(error: Exception, device: str) -> EngineError:

@@ -72,7 +72,7 @@ class AutoLlm:
         if agent.intents:
             return self._embedded.answering(agent)
         if self._model:
-            return Answering(self._model.name)
+            return self._model.answering(agent)
         return Answering("nobody", " ".join(filter(None, (lacking(agent), self._problem))))
 
     async def warm(self, prompt: Prompt) -> None:

@@ -5,9 +5,11 @@ By httpx and not by OpenAI's SDK: we need one request of it, and none of its ret
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 
 import httpx
 
@@ -20,6 +22,7 @@ from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Answering, Delta, Message, Prompt
 from voicepipe.engines.hosting.failures import HELLO
 from voicepipe.engines.hosting.liveness import Liveness
+from voicepipe.engines.llm.agent_models import AgentModels
 from voicepipe.engines.llm.event_stream import LONGEST_EVENT, EventStream
 from voicepipe.engines.llm.openai_request import RefusedFields, request
 from voicepipe.engines.llm.openai_wire import LONGEST_ANSWER, StreamedReply, complaint, model_names
@@ -52,8 +55,8 @@ class _Again(RequestRefused):
 
 
 class OpenAiLlm:
-    """A language model behind an OpenAI-compatible server. One pooled client serves all calls. Implements `base.Llm`
-    and `base.CanBreak`.
+    """A language model behind an OpenAI-compatible server, or several, where agents name their own. One pooled client
+    serves all calls. Implements `base.Llm`, `base.CanBreak` and `base.ChoosesAgents`.
 
     The server may go and come back: it is asked every second whether it is there, and every reply tries it anew. `ca`:
     as `trust.trusting`.
@@ -68,7 +71,9 @@ class OpenAiLlm:
         self._model = config.model
         self._client: httpx.AsyncClient | None = None
         self._liveness = Liveness()
-        self._refusals = RefusedFields(self._server, config.body)
+        self._refusals = defaultdict[str, RefusedFields](partial(RefusedFields, self._server, config.body))
+        """By model: one server may have several kinds."""
+        self._agent_models = AgentModels()
         self._habits = Habits(self._server, THOUGHTS, CALLS, thinks_first=config.thinks_first)
         self._odd_ends = False
         """The server ends replies without saying so."""
@@ -84,7 +89,7 @@ class OpenAiLlm:
         return f"{self._model} at {self._url}"
 
     def answering(self, agent: Agent) -> Answering:
-        return Answering(self.name)
+        return Answering(f"{agent.model or self._model} at {self._url}", self._agent_models.lacks(agent))
 
     async def start(self) -> None:
         """Find the model and have it say one token. Raises EngineError."""
@@ -124,13 +129,31 @@ class OpenAiLlm:
         try:
             async with asyncio.timeout(self._config.timeout_ms / 1000):
                 async with self._client.stream("GET", f"{self._url}/models") as response:
-                    await whole(response, LONGEST_EVENT)  # so that the connection can be used again
+                    listed = await whole(response, LONGEST_EVENT)  # so that the connection can be used again
         except (TimeoutError, httpx.HTTPError):
             return False
+        if names := model_names(listed):
+            self._agent_models.lists(names)
         return True
 
     async def warm(self, prompt: Prompt) -> None:
-        """Have the server read the prompt, for its prefix cache."""
+        """Have the server read the prompt, for its prefix cache. A model that one agent names, and that is not to be
+        had, is that agent's trouble alone: it is logged, and `answering` says so."""
+        agent = prompt.agent
+        try:
+            await self._have_read(prompt)
+        except EngineError as error:
+            if agent is None or self._named(prompt) == self._model:
+                raise
+            if not isinstance(error, EngineBusy | EngineDead | EngineStalled):
+                self._agent_models.refused(agent.model, str(error))
+            log.error("agent %s is not warmed up with its own model, %s: %s", agent.name, agent.model, error)
+
+    def _named(self, prompt: Prompt) -> str:
+        """The model that answers the prompt."""
+        return (prompt.agent and prompt.agent.model) or self._model
+
+    async def _have_read(self, prompt: Prompt) -> None:
         try:
             await self._read(replace(prompt, max_tokens=1))
         except RequestRefused:  # Some take no limit as low.
@@ -149,7 +172,8 @@ class OpenAiLlm:
         `timeout_ms`), EngineDead (it is not there, or broke off), EngineError. Not once the server has said that the
         reply is complete.
         """
-        reply = StreamedReply(self._config.max_tokens, self._habits, [tool.name for tool in prompt.tools])
+        most = max(self._config.max_tokens, prompt.max_tokens or 0)
+        reply = StreamedReply(most, self._habits, [tool.name for tool in prompt.tools])
         begun = False
         async with aclosing(self._events(prompt)) as events:
             while True:
@@ -173,6 +197,7 @@ class OpenAiLlm:
                 for delta in deltas:
                     yield delta
         self._ended(reply, begun)
+        self._agent_models.answered(self._named(prompt))
         for delta in reply.rest():
             yield delta
 
@@ -194,7 +219,7 @@ class OpenAiLlm:
 
     async def _events(self, prompt: Prompt) -> AsyncGenerator[bytes, None]:
         while True:
-            body = request(self._config, self._model, prompt, self._refusals.fields)
+            body = request(self._config, self._model, prompt, self._refusals[self._named(prompt)].fields)
             try:
                 async with aclosing(self._answered(body)) as events:
                     async for event in events:
@@ -228,7 +253,9 @@ class OpenAiLlm:
     async def _models(self) -> list[str]:
         try:
             async with asyncio.timeout(self._config.timeout_ms / 1000), self._asked("GET", "/models") as response:
-                return model_names(await whole(response, LONGEST_EVENT))
+                names = model_names(await whole(response, LONGEST_EVENT))
+                self._agent_models.lists(names)
+                return names
         except TimeoutError:
             raise self._late(begun=False) from None
 
@@ -242,7 +269,7 @@ class OpenAiLlm:
         try:
             async with self._client.stream(method, self._url + path, json=body) as response:
                 if not response.is_success:
-                    self._judge(response.status_code)
+                    self._judge(response.status_code, body or {})
                     raise await self._refused(response, path, body or {})
                 yield response
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
@@ -258,10 +285,10 @@ class OpenAiLlm:
             self._liveness.failed()
             raise EngineDead(f"{self._server} broke off ({type(error).__name__}): see its log.") from None
 
-    def _judge(self, status: int) -> None:
-        """A server that refuses requests may be well. One that has too much to do, or is loading its model, answers
-        others or it does not work."""
-        if status in NOT_TAKEN:
+    def _judge(self, status: int, body: dict[str, object]) -> None:
+        """A server that refuses requests may be well, also one that lacks an agent's own model. One that has too much
+        to do, or is loading its model, answers others or it does not work."""
+        if status in NOT_TAKEN or (status == 404 and body.get("model", self._model) != self._model):
             self._liveness.moved()
         elif status not in FULL:
             self._liveness.failed()
@@ -277,18 +304,19 @@ class OpenAiLlm:
             )
             return EngineError(f"{self._server} does not let us in: {todo} ({said}).")
         if status == 404:
-            return EngineError(await self._not_found(path, said))
+            return EngineError(await self._not_found(path, said, str(body.get("model", self._model))))
         if status in FULL:
             return EngineBusy(f"{self._server} is full ({said}): let it take more, or lower pop.slots.")
         kind = RequestRefused if status in NOT_TAKEN and path == CHAT else EngineError
-        if kind is RequestRefused and self._refusals.learn(body, answer):
+        if kind is RequestRefused and self._refusals[str(body["model"])].learn(body, answer):
             kind = _Again
         return kind(f"{self._server} refused the request with status {status}: {said}")
 
-    async def _not_found(self, path: str, said: str) -> str:
+    async def _not_found(self, path: str, said: str, model: str) -> str:
         found = [] if path == "/models" else await self._models()
-        if found and self._model not in found:
-            return f"{self._server} has no model {self._model!r}; set openai.model to one of: {', '.join(found)}."
+        if found and model not in found:
+            key = "openai.model" if model == self._model else "the agent's model"
+            return f"{self._server} has no model {model!r}; set {key} to one of: {', '.join(found)}."
         return f"{self._server} has no {path} ({said}): openai.base_url mostly ends in /v1."
 
     def _late(self, begun: bool) -> EngineError:

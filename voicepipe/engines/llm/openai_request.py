@@ -39,16 +39,20 @@ LENGTHY = re.compile(
 
 
 def request(config: OpenAiConfig, model: str, prompt: Prompt, refused: Collection[str] = ()) -> dict[str, Any]:
-    """The body of POST /chat/completions. What `config.body` adds wins over ours, but for a shorter reply that the
-    prompt asks for; without `config.omit`, and without what this server has `refused`."""
+    """The body of POST /chat/completions, for `model` unless the prompt's agent names another. What `config.body` adds
+    wins over ours, but for a shorter reply that the prompt asks for, and for what the agent's file says; without
+    `config.omit`, and without what this server has `refused`."""
+    agent = prompt.agent
+    own = {} if agent is None or agent.temperature is None else {"temperature": agent.temperature}
     ours: dict[str, Any] = {
-        "model": model,
+        "model": (agent and agent.model) or model,
         "messages": chat.messages(prompt),
         "temperature": config.temperature,
+        **own,
     }
     if tools := chat.tools(prompt):
         ours |= {"tools": tools, "tool_choice": chat.choice(prompt)}
-    added = {name: value for name, value in config.body.items() if name not in refused}
+    added = {name: value for name, value in config.body.items() if name not in (*refused, *own)}
     body = {name: value for name, value in ours.items() if name not in (*config.omit, *refused)} | added
     limits = [name for name in LIMITS if name in added] or [
         name for name in LIMITS if name not in (*config.omit, *refused)

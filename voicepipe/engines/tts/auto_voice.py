@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 class AutoTts:
     """The voice `auto`: hibari for English, espeak-ng for everything else. Implements `base.Tts`, `base.CanBreak`,
-    `base.Restarts` and `base.LacksPart`.
+    `base.Restarts`, `base.LacksPart` and `base.ReadsIpa`.
 
     It has the voices of both: "heart", and espeak-ng's "de", "en-gb". Without a name the callers' language decides. If
     hibari is lacking, "en-us" speaks for "heart"; without espeak-ng, which is optional, "heart" reads all languages.
@@ -75,6 +75,10 @@ class AutoTts:
         if self._hibari in self._present and (english or self._espeak not in self._present):
             return self._hibari.voice_for("")
         return self._espeak.voice_for("", language)
+
+    def reads_ipa(self, voice: str) -> bool:
+        name = self.voice_for(voice)
+        return self._hibari in self._present if name in self._hibari.voices() else self._espeak.reads_ipa(name)
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False

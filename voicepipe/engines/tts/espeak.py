@@ -24,16 +24,19 @@ from voicepipe.audio import Pcm
 from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.base.punctuation import in_latin
 from voicepipe.base.worker import Worker
+from voicepipe.conversation.pronunciation import BEGINS, ENDS, MARKED
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import HELLO
 from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
 from voicepipe.engines.hosting.threaded import ThreadedVoice, loaded
 from voicepipe.engines.packages import INSTALLS
+from voicepipe.engines.tts.english_sounds import for_espeak
 from voicepipe.engines.tts.shaping import pieces, shape
 
 # speak_lib.h
 _SYNCHRONOUS = 2
 _CHARS_UTF8 = 1
+_PHONEMES = 0x100
 _EVENT_END, _EVENT_WORD = 0, 1
 _RATE, _VOLUME = 1, 2
 _POS_CHARACTER = 1
@@ -183,15 +186,33 @@ class _Library(_LibraryCopy):
             self._lib.espeak_SetParameter(_VOLUME, 100, 0)
             self._settings = (voice, words_per_minute)
         self._take = _SpokenText()
-        data = text.encode() + b"\0"
         # Without the SSML and PHONEMES flags "<break/>" and "[[h@]]" are text like any other.
+        flags = _CHARS_UTF8
+        if MARKED.search(text):
+            flags, (text, places) = flags | _PHONEMES, _with_mnemonics(text)
+        else:
+            places = list(range(len(text)))
+        data = text.encode() + b"\0"
         status = self._lib.espeak_Synth(
-            ctypes.c_char_p(data), ctypes.c_size_t(len(data)), 0, _POS_CHARACTER, 0, _CHARS_UTF8, None, None
+            ctypes.c_char_p(data), ctypes.c_size_t(len(data)), 0, _POS_CHARACTER, 0, flags, None, None
         )
         if status != 0:
             raise EngineError(f"espeak-ng could not speak (status {status})")
         chunks = self._take.chunks
-        return (np.concatenate(chunks) if chunks else np.empty(0, np.int16)), self._take.starts
+        starts = [(places[at], sample) for at, sample in self._take.starts if at < len(places)]
+        return (np.concatenate(chunks) if chunks else np.empty(0, np.int16)), starts
+
+
+def _with_mnemonics(text: str) -> tuple[str, list[int]]:
+    """The text with IPA as espeak-ng takes it, and where in `text` each of its characters comes from."""
+    said, places, at = "", list[int](), 0
+    for index, part in enumerate(MARKED.split(text)):
+        if index % 2:
+            sounds = f"[[{for_espeak(part)}]]"
+            said, places, at = said + sounds, places + [at] * len(sounds), at + len(f"{BEGINS}{part}{ENDS}")
+        else:
+            said, places, at = said + part.replace("[[", "(("), [*places, *range(at, at + len(part))], at + len(part)
+    return said, places
 
 
 async def _load() -> ThreadedVoice[_Library]:
@@ -205,8 +226,8 @@ async def _load() -> ThreadedVoice[_Library]:
 
 
 class EspeakTts(SupervisedEngine[ThreadedVoice[_Library]]):
-    """The voice engine `espeak`: espeak-ng. Implements `base.Tts`. Voices are language tags with an optional variant:
-    "en-us", "en-gb-x-rp+Annie"."""
+    """The voice engine `espeak`: espeak-ng. Implements `base.Tts` and `base.ReadsIpa`. Voices are language tags with an
+    optional variant: "en-us", "en-gb-x-rp+Annie"."""
 
     rate = 22050
 
@@ -240,6 +261,10 @@ class EspeakTts(SupervisedEngine[ThreadedVoice[_Library]]):
             return self._default
         tags = (spoken, general, f"{general}-{general}", OTHERWISE.get(general, ""))
         return next((tag for tag in tags if tag in voices), self._default)
+
+    def reads_ipa(self, voice: str) -> bool:
+        """Its own signs for sounds differ from language to language: English voices alone read IPA."""
+        return (voice or self._default).lower().startswith("en")
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
@@ -284,9 +309,13 @@ class Phonemizer(_LibraryCopy):
                 near = difflib.get_close_matches(language.lower(), self.voices, 3) or ["en-us"]
                 raise EngineError(f"espeak-ng has no voice {language!r}: write a language such as {', '.join(near)}.")
             self._language = language
-        parts = PUNCTUATION.split(in_latin(text))
-        spoken = "".join(sign if index % 2 else self._spoken(sign) for index, sign in enumerate(parts))
+        between = MARKED.split(text)  # IPA that stands in the text already is every second
+        spoken = "".join(part if index % 2 else self._read(part) for index, part in enumerate(between))
         return " ".join(spoken.split())
+
+    def _read(self, text: str) -> str:
+        parts = PUNCTUATION.split(in_latin(text))
+        return "".join(sign if index % 2 else self._spoken(sign) for index, sign in enumerate(parts))
 
     def _spoken(self, text: str) -> str:
         """Words without punctuation around them, with the spaces around them."""

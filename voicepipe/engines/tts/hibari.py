@@ -24,12 +24,14 @@ from voicepipe.base.errors import EngineDead, EngineError, EngineMissing
 from voicepipe.base.punctuation import in_latin
 from voicepipe.base.words import WRITTEN
 from voicepipe.base.worker import Worker
+from voicepipe.conversation.pronunciation import MARKED
 from voicepipe.engines import onnx_schema
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import HELLO
 from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
 from voicepipe.engines.hosting.threaded import ThreadedVoice, loaded
 from voicepipe.engines.packages import INSTALLS
+from voicepipe.engines.tts.english_sounds import for_hibari
 from voicepipe.engines.tts.shaping import pieces, shape
 
 RATE = 24_000
@@ -42,7 +44,7 @@ PAD = 0
 SEED = 0
 """Seed of the noise that breath and hiss are made of: the same text gives the same sound."""
 LINKS = str.maketrans("[]", "  ")
-"""hibari reads "[word](/phonemes/)" as an order; a model's text is only text."""
+"""hibari reads "[word](/phonemes/)" as an order; a model's text is only text, but for the IPA of an agent's file."""
 _SMALL_DIGIT = regex.compile(r"\p{No}")
 _LONG_NUMBER = re.compile(r"[0-9]{16,}")
 """Its tables end at 36 digits, and nobody follows a number of 16."""
@@ -56,7 +58,7 @@ STALL_S = 10.0
 
 
 class HibariTts(SupervisedEngine[ThreadedVoice["HibariModel"]]):
-    """The voice engine hibari, with its one voice, "heart". Implements `base.Tts`."""
+    """The voice engine hibari, with its one voice, "heart". Implements `base.Tts` and `base.ReadsIpa`."""
 
     rate = RATE
 
@@ -68,6 +70,9 @@ class HibariTts(SupervisedEngine[ThreadedVoice["HibariModel"]]):
 
     def voice_for(self, asked: str, language: str = "") -> str:
         return VOICE
+
+    def reads_ipa(self, voice: str) -> bool:
+        return True
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
@@ -164,6 +169,17 @@ class HibariModel:
 
 def _readable(text: str) -> str:
     """Without what hibari's phonemizer cannot take: it raises at "(¹", and at a number that is too long."""
+    between = MARKED.split(text)  # IPA is every second
+    return "".join(_order(part) if index % 2 else _text(part) for index, part in enumerate(between))
+
+
+def _order(ipa: str) -> str:
+    """Says hibari's phonemizer what a word's phonemes are."""
+    sounds = for_hibari(ipa)
+    return f"[word](/{sounds}/)" if sounds else ""
+
+
+def _text(text: str) -> str:
     text = in_latin(text).translate(LINKS)
     text = _SMALL_DIGIT.sub(lambda found: str(unicodedata.digit(found[0], found[0])), text)
     return _LONG_NUMBER.sub(lambda found: " ".join(found[0]), text)

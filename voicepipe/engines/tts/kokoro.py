@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.base.worker import Worker
 from voicepipe.config.engine_config import KokoroConfig
+from voicepipe.conversation.pronunciation import MARKED
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import HELLO
 from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
@@ -51,7 +52,8 @@ CUDA = "CUDAExecutionProvider"
 
 
 class KokoroTts(SupervisedEngine[ThreadedVoice["_KokoroModel"]]):
-    """The voice engine `kokoro`. Implements `base.Tts`. Voices are the model's: "af_heart", "bm_george"."""
+    """The voice engine `kokoro`. Implements `base.Tts` and `base.ReadsIpa`. Voices are the model's: "af_heart",
+    "bm_george"."""
 
     rate = RATE
 
@@ -64,6 +66,9 @@ class KokoroTts(SupervisedEngine[ThreadedVoice["_KokoroModel"]]):
 
     def voice_for(self, asked: str, language: str = "") -> str:
         return asked if asked in self.voices() else self._config.voice
+
+    def reads_ipa(self, voice: str) -> bool:
+        return True
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
@@ -157,7 +162,7 @@ class _KokoroModel:
 
 def _read_as(text: str, language: str) -> str:
     """The language of whose phonemes a voice of `language` makes this text."""
-    return LATIN if language in NOT_IN_LATIN and not OTHER_LETTER.search(text) else language
+    return LATIN if language in NOT_IN_LATIN and not OTHER_LETTER.search(MARKED.sub("", text)) else language
 
 
 def has_cuda() -> bool:

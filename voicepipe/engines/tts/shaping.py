@@ -12,6 +12,7 @@ import regex
 from voicepipe.audio import Pcm
 from voicepipe.base.punctuation import latin
 from voicepipe.base.words import WRITTEN, cut_before
+from voicepipe.conversation.pronunciation import BEGINS, ENDS
 from voicepipe.engines.base import Speech, Word
 
 AUDIBLE = 32768 * 10 ** (-45 / 20)
@@ -40,7 +41,7 @@ PAUSE_MS = {".": 220, "!": 220, "?": 220, ":": 160, ";": 160, ",": 110}
 
 PAUSE_DEFAULT_MS = 60
 _INVISIBLE = regex.compile(r"(?V1)[\p{Cf}--[\u200C\u200D]]+")
-_CONTROL = regex.compile(r"(?V1)[\p{C}--\p{Cf}]")
+_CONTROL = regex.compile(rf"(?V1)[\p{{C}}--[\p{{Cf}}{BEGINS}{ENDS}]]")
 _DIGIT = regex.compile(r"(?V1)[\p{Nd}--[0-9]]")
 SEPARATORS = {"．": ".", "，": ",", "：": ":", "٫": ".", "٬": ","}
 _SEPARATOR = regex.compile(rf"(?<=[0-9])[{''.join(SEPARATORS)}](?=[0-9])")
@@ -70,6 +71,7 @@ def in_known_characters(text: str) -> str:
       "٢٥" in few.
     - The apostrophe that is a letter (U+02BC) as an apostrophe: espeak-ng reads its name.
     - Nothing that is invisible but the joiners. Controls are spaces: espeak-ng obeys Ctrl-A as a command.
+      What stands around IPA stays.
     """
     if not text.isascii():
         text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text))

@@ -16,6 +16,8 @@ KOKORO = "https://github.com/thewh1teagle/kokoro-onnx/releases/download/model-fi
 """Where kokoro-onnx's author keeps kokoro-v1.0.onnx and voices-v1.0.bin."""
 
 TOKENIZER, DRAFT = "vllm.args.tokenizer", "vllm.args.speculative_config.model"
+LORA = "vllm.lora."
+"""Begins the key of each adapter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,8 @@ def chosen(config: Config) -> Iterator[NeededModel]:
 
 
 def vllm(config: VllmConfig) -> Iterator[NeededModel]:
-    """The language model; a tokenizer that does not come with it, and the draft model of speculative decoding."""
+    """The language model; a tokenizer that does not come with it, the draft model of speculative decoding, and LoRA
+    adapters."""
     yield NeededModel("vllm.model", config.model, revision=config.revision)
     if tokenizer := config.args.get("tokenizer"):
         revision = str(config.args.get("tokenizer_revision") or "")
@@ -88,6 +91,8 @@ def vllm(config: VllmConfig) -> Iterator[NeededModel]:
     draft = config.args.get("speculative_config")
     if isinstance(draft, dict) and draft.get("model"):
         yield NeededModel(DRAFT, str(draft["model"]), revision=str(draft.get("revision") or ""))
+    for name, path in config.lora.items():
+        yield NeededModel(f"{LORA}{name}", path)
 
 
 def neutts(config: NeuttsConfig) -> Iterator[NeededModel]:

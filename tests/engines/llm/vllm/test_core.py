@@ -68,7 +68,7 @@ class FakeChats:
     async def request(self, prompt: Prompt) -> Any:
         if self.at_once and self.error:
             raise self.error
-        return SimpleNamespace(inputs=None, params=None, reading=self)
+        return SimpleNamespace(inputs=None, params=None, reading=self, lora=None)
 
     def take(self, output: str) -> list[str]:
         if self.error:

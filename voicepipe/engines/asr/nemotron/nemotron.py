@@ -7,7 +7,7 @@ and then the call goes on with the memory that has no silence in it.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,9 @@ class NemotronAsr(SupervisedEngine[RecogniserCore[Steps, "LoadedNemotron"]]):
     def decoders_in_use(self) -> int:
         return self.last.queue.slots.in_use if self.last else 0
 
-    def stream(self, on_partial: OnPartial, *, language: str = "en", asked: str = "") -> "NemotronStream":
+    def stream(
+        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
+    ) -> "NemotronStream":
         """Begin an utterance. While the model is loaded again, calls that go on have streams that hear nothing and say
         why."""
         if self.last is None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from voicepipe.base.errors import EngineError
 from voicepipe.config.engine_config import NeuttsConfig, VllmConfig
+from voicepipe.engines.llm.vllm import adapters
 from voicepipe.engines.weights.needed_models import DRAFT, TOKENIZER
 
 OURS = frozenset(VllmConfig.__struct_fields__) - {"args"}
@@ -55,6 +56,7 @@ def arguments(config: VllmConfig, paths: Mapping[str, str], known: Collection[st
         "max_model_len": config.max_model_len,
         "kv_cache_memory_bytes": config.kv_cache_memory_bytes or None,
         "scheduling_policy": "priority",
+        **adapters.arguments(config.lora, paths),
         **args,
     }
 

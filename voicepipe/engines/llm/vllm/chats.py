@@ -4,12 +4,14 @@ its tokens, grammars for tool calls, parsers of what it writes."""
 import functools
 import json
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.entrypoints.serve.engine.protocol import ErrorResponse
 from vllm.exceptions import VLLMValidationError
+from vllm.lora.request import LoRARequest
 from vllm.renderers.online_renderer import OnlineRenderer
 from vllm.sampling_params import SamplingParams, StructuredOutputsParams
 from vllm.v1.engine.async_llm import AsyncLLM
@@ -34,13 +36,16 @@ class ChatRequest:
     inputs: Any
     params: SamplingParams
     reading: ReplyReading
+    lora: LoRARequest | None = None
+    """The adapter that the agent names; None: the model alone answers."""
 
 
 class Chats:
-    """Turns prompts into requests of one AsyncLLM. Raises TypeError: there are no such parsers, or the tokenizer does
-    not fit them."""
+    """Turns prompts into requests of one AsyncLLM. `lora`: the directory of each adapter, by its name. Raises
+    TypeError: there are no such parsers, or the tokenizer does not fit them."""
 
-    def __init__(self, llm: AsyncLLM, config: VllmConfig) -> None:
+    def __init__(self, llm: AsyncLLM, config: VllmConfig, lora: Mapping[str, str]) -> None:
+        self._lora = {name: LoRARequest(name, number, path) for number, (name, path) in enumerate(lora.items(), 1)}
         self._model = llm.model_config
         self._tokenizer = llm.get_tokenizer()
         self._config = config
@@ -58,7 +63,10 @@ class Chats:
         )
 
     async def request(self, prompt: Prompt) -> ChatRequest:
-        """A prompt that leaves no room for its reply loses its oldest turns. Raises RequestRefused: nothing is left."""
+        """A prompt that leaves no room for its reply loses its oldest turns. Raises RequestRefused: nothing is left, or
+        there is no adapter as the agent names it."""
+        if prompt.agent and (problem := self._config.lacks_model(prompt.agent.name, prompt.agent.model)):
+            raise RequestRefused(problem)
         limit = self._model.max_model_len
         reply = min(prompt.max_tokens or self._config.max_tokens, limit // 2)
         whole = chat.messages(prompt)
@@ -69,13 +77,17 @@ class Chats:
                 if messages is not whole:
                     log.info("a prompt of %d messages was cut to %d", len(whole), len(messages))
                 params = request.to_sampling_params(reply, self._defaults)
-                return ChatRequest(inputs, params, self._reading(request, inputs["prompt_token_ids"]))
+                reading = self._reading(request, inputs["prompt_token_ids"])
+                return ChatRequest(
+                    inputs, params, reading, self._lora.get(prompt.agent.model) if prompt.agent else None
+                )
         raise RequestRefused(
             f"The agent's instructions and tools leave no room for a reply in {limit} tokens: shorten them, or raise "
             "vllm.max_model_len."
         )
 
     def _request(self, prompt: Prompt, messages: list[chat.Chat], reply: int, **fields: Any) -> ChatCompletionRequest:
+        own = prompt.agent.temperature if prompt.agent else None
         if self._config.tool_call_parser and (tools := chat.tools(prompt)):
             for tool in tools:
                 tool["function"]["strict"] = _enforceable(json.dumps(tool["function"]["parameters"]))
@@ -83,7 +95,7 @@ class Chats:
         return ChatCompletionRequest(
             messages=messages,
             max_completion_tokens=reply,
-            temperature=self._config.temperature,
+            temperature=self._config.temperature if own is None else own,
             stream=True,
             include_reasoning=False,
             chat_template_kwargs={"enable_thinking": False},

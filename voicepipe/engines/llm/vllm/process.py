@@ -95,12 +95,16 @@ class VllmProcess:
         self._ranks.close()
         self._guard.end()
 
-    async def outputs(self, inputs: Any, params: Any, priority: int, chars: int) -> AsyncGenerator[Any, None]:
-        """The outputs of a new request of so many characters; that they come is noted. Closing it aborts the request in
-        the engine. If that is done before any came, something small is asked for."""
+    async def outputs(
+        self, inputs: Any, params: Any, priority: int, chars: int, lora: Any = None
+    ) -> AsyncGenerator[Any, None]:
+        """The outputs of a new request of so many characters; that they come is noted. `lora`: vLLM's
+        LoRARequest. Closing it aborts the request in the engine. If that is done before any came, something small is
+        asked for."""
         within_s = self._stall_s + CHAR_S * chars
         try:
-            async with aclosing(self.llm.generate(inputs, params, str(next(self._ids)), priority=priority)) as outputs:
+            asked = self.llm.generate(inputs, params, str(next(self._ids)), lora_request=lora, priority=priority)
+            async with aclosing(asked) as outputs:
                 while (output := await self._next(outputs, within_s)) is not None:
                     self._liveness.moved()
                     within_s = self._stall_s

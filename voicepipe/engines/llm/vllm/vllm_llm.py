@@ -4,21 +4,22 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from voicepipe.agent import ToolSpec
+from voicepipe.agent import Agent, ToolSpec
 from voicepipe.base.errors import EngineDead, EngineError
 from voicepipe.config.engine_config import VllmConfig
-from voicepipe.engines.base import Delta, Message, Prompt
+from voicepipe.engines.base import Answering, Delta, Message, Prompt
 from voicepipe.engines.gpu_placement import group
 from voicepipe.engines.hosting.supervised import SupervisedEngine
-from voicepipe.engines.llm.vllm import process
+from voicepipe.engines.llm.vllm import adapters, process
 from voicepipe.engines.llm.vllm.arguments import arguments, check_parser
 from voicepipe.engines.llm.vllm.process import STALL_S, VllmProcess
 from voicepipe.engines.llm.vllm.start import EngineStart, hung
 from voicepipe.engines.weights import needed_models
+from voicepipe.engines.weights.needed_models import LORA
 
 if TYPE_CHECKING:
     from vllm.v1.engine.async_llm import AsyncLLM
@@ -40,12 +41,17 @@ KINDS = (
 
 
 class VllmLlm(SupervisedEngine["VllmCore"]):
-    """The language engine `vllm`: a model in vLLM, for all calls. Implements `base.Llm`."""
+    """The language engine `vllm`: a model in vLLM with its LoRA adapters, for all calls. Implements `base.Llm` and
+    `base.ChoosesAgents`."""
 
     def __init__(self, config: VllmConfig) -> None:
         super().__init__("language model", partial(load, config, self._ready), start_s=None)
+        self._config = config
         self._beginnings: dict[str, Prompt] = {}
         """The beginning of each agent's prompts, by the agent's name."""
+
+    def answering(self, agent: Agent) -> Answering:
+        return adapters.answering(self._config, agent)
 
     async def warm(self, prompt: Prompt) -> None:
         if prompt.agent is not None:
@@ -72,7 +78,7 @@ class VllmLlm(SupervisedEngine["VllmCore"]):
 
 async def _have_read(core: "VllmCore", prompt: Prompt, priority: int = WARM) -> None:
     """Have the model read the prompt, so that it is in the prefix cache."""
-    short = Prompt(prompt.messages, prompt.tools, prompt.tool_choice, max_tokens=prompt.max_tokens or 1)
+    short = replace(prompt, max_tokens=prompt.max_tokens or 1, speculative=False)
     async with aclosing(core.reply(short, priority)) as deltas:
         async for _ in deltas:
             pass
@@ -90,7 +96,7 @@ class VllmCore(VllmProcess):
         with self.explained():
             request = await self.chats.request(prompt)
             chars = len(f"{prompt.messages}{prompt.tools}")
-            async with aclosing(self.outputs(request.inputs, request.params, priority, chars)) as outputs:
+            async with aclosing(self.outputs(request.inputs, request.params, priority, chars, request.lora)) as outputs:
                 async for output in outputs:
                     for delta in self._read(request.reading, output.outputs[0]):
                         yield delta
@@ -139,9 +145,11 @@ def _build(config: VllmConfig, args: dict[str, Any]) -> "tuple[AsyncLLM, Chats]"
     """Blocks until the model is loaded. Raises EngineError."""
     from voicepipe.engines.llm.vllm.chats import Chats
 
+    models = needed_models.vllm(config)
+    lora = {model.key.removeprefix(LORA): str(model.local()) for model in models if model.key.startswith(LORA)}
     llm = process.build(args)
     try:
-        return llm, Chats(llm, config)
+        return llm, Chats(llm, config, lora)
     except Exception as error:
         llm.shutdown()
         raise EngineError(f"The parsers that vllm.tool_call_parser names do not fit the model: {error}") from error

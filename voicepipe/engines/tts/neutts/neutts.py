@@ -74,7 +74,7 @@ class VoiceParts:
 
 
 class NeuTts(SupervisedEngine["NeuttsProcess"]):
-    """The voice engine `neutts`. Implements `base.Tts`. Voices are those of `[neutts.voices]`."""
+    """The voice engine `neutts`. Implements `base.Tts` and `base.ReadsIpa`. Voices are those of `[neutts.voices]`."""
 
     rate = RATE
 
@@ -93,6 +93,9 @@ class NeuTts(SupervisedEngine["NeuttsProcess"]):
 
     def voice_for(self, asked: str, language: str = "") -> str:
         return asked if asked in self.voices() else self._default or next(iter(self.voices()), "")
+
+    def reads_ipa(self, voice: str) -> bool:
+        return True
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False
