@@ -255,7 +255,8 @@ async def test_what_the_hook_said_is_handed_over_to_the_process_that_takes_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(hooked_calls, "HELD_S", 0.05)
-    old, new = hooked(opened(), says(CLINIC)), hooked(opened(), declines(603))
+    accepted = msgspec.structs.replace(CLINIC, session=b'{"instructions": "Be kind."}')
+    old, new = hooked(opened(), says(accepted)), hooked(opened(), declines(603))
     async with serving(old) as address, serving(new) as other:
         asked = await test_twilio.rung(address)
         for name, state in old.takeover_parts.given().items():
