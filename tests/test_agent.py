@@ -46,6 +46,26 @@ def test_records_are_sent_signed_or_not_at_all(hooks: dict[str, str], said: str)
     assert Hooks("https://crm.example", "CRM").after_call
 
 
+URL = "https://shop.example/incoming"
+
+
+@pytest.mark.parametrize(
+    ("hooks", "said"),
+    [
+        ({"incoming_call": URL}, "incoming_call: goes to a URL, signed"),
+        ({"incoming_call": "hooks:incoming", "secret_env": "KEY"}, "incoming_call|secret_env: signs"),
+        ({"incoming_call": URL, "before_call": URL, "secret_env": "KEY"}, "one is asked about a call"),
+        ({"agents": ("clinic",)}, "before_call or incoming_call says which of them answers"),
+    ],
+)
+def test_who_is_asked_before_a_phone_call_is_answered(hooks: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        AgentHooks(**hooks)
+    assert AgentHooks().asked_ms == 0
+    assert AgentHooks(before_call=URL, before_call_ms=200, agents=("clinic",)).asked_ms == 200
+    assert AgentHooks(incoming_call=URL, secret_env="KEY", agents=("clinic",)).asked_ms == 10_000
+
+
 @pytest.mark.parametrize(
     ("hooks", "said"),
     [
@@ -56,7 +76,7 @@ def test_records_are_sent_signed_or_not_at_all(hooks: dict[str, str], said: str)
             {"before_call": "hooks:ask", "secret_env": "CRM"},
             "secret_env: signs what is sent to a URL, and no hook here",
         ),
-        ({"agents": ("night",)}, "agents: before_call says which of them answers; set it"),
+        ({"agents": ("night",)}, "agents: before_call or incoming_call says which"),
     ],
 )
 def test_hooks_of_agents_are_urls_or_functions(hooks: dict[str, Any], said: str) -> None:

@@ -122,15 +122,29 @@ class AgentHooks(Hooks, frozen=True, forbid_unknown_fields=True):
     before_call_ms: HookWait = 1000
     """Then the call is answered as this file says."""
     agents: tuple[Name, ...] = ()
-    """Names of the agents that may answer in place of this one, if `before_call` says so."""
+    """Names of the agents that may answer in place of this one, if `before_call` or `incoming_call` says so."""
+    incoming_call: str = ""
+    """A URL that gets OpenAI's `realtime.call.incoming` while a telephone rings; empty: nobody does."""
+    incoming_call_ms: HookWait = 10_000
+    """A call that is neither accepted nor rejected by then is answered as this file says."""
     on_turn: str = ""
     """Told of each turn once its reply is over."""
 
     @property
     def targets(self) -> dict[str, str]:
         """The hooks that there are: key -> URL or function."""
-        hooks = {"before_call": self.before_call, "on_turn": self.on_turn, "after_call": self.after_call}
+        hooks = {
+            "before_call": self.before_call,
+            "incoming_call": self.incoming_call,
+            "on_turn": self.on_turn,
+            "after_call": self.after_call,
+        }
         return {key: target for key, target in hooks.items() if target}
+
+    @property
+    def asked_ms(self) -> int:
+        """For so long whoever is asked before a phone call is answered may take; 0: nobody is asked."""
+        return self.before_call_ms if self.before_call else self.incoming_call_ms if self.incoming_call else 0
 
     def __post_init__(self) -> None:
         check_pairs(self)
@@ -148,8 +162,17 @@ class AgentHooks(Hooks, frozen=True, forbid_unknown_fields=True):
             raise ValueError(
                 f"{self.secret.key_at('secret')}: signs what is sent to a URL, and no hook here is one; leave it out"
             )
-        if self.agents and not self.before_call:
-            raise ValueError("agents: before_call says which of them answers; set it, or leave agents out")
+        if self.before_call and self.incoming_call:
+            raise ValueError("before_call and incoming_call: one is asked about a call; leave out the other")
+        if self.incoming_call and not (is_url(self.incoming_call) and self.secret):
+            raise ValueError(
+                "incoming_call: goes to a URL, signed: give one such as https://example.com/incoming, and secret_env "
+                "(or secret_file)"
+            )
+        if self.agents and not self.asked_ms:
+            raise ValueError(
+                "agents: before_call or incoming_call says which of them answers; set one, or leave agents out"
+            )
 
 
 class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -164,8 +164,8 @@ the dashboard and admission each are one."""
 
 
 class HookAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an agent's `hooks.before_call` says of a call that is to be answered. Empty: nothing, as where there is no
-    hook."""
+    """What an agent's `hooks.before_call`, or the program of its `hooks.incoming_call`, says of a call that is to be
+    answered. Empty: nothing, as where there is neither."""
 
     agent: str = ""
     """Name of the agent that answers in place of the one that was called."""
@@ -175,6 +175,8 @@ class HookAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Stand behind the agent's own."""
     variables: dict[str, str] = {}
     """Values that replace those of the agent's file."""
+    session: bytes = b""
+    """The session of the Realtime convention, as JSON, with which a program has accepted the call; empty: none has."""
 
 
 NO_ANSWER = HookAnswer()
@@ -184,7 +186,7 @@ HookOutcome = Literal["answered", "timeout", "error", "invalid"]
 
 
 class HookRun(msgspec.Struct, frozen=True, kw_only=True):
-    """How an agent's `hooks.before_call` has answered about a call, for the call's record."""
+    """How an agent's `hooks.before_call` or `hooks.incoming_call` has answered about a call, for the call's record."""
 
     agent: str
     """The agent that was called, whose hook it is: another one may have answered the call."""
@@ -217,6 +219,31 @@ class CallSlot(Protocol):
 
     def ended(self, reason: str) -> None:
         """Note why the call is over, as its door says: as `CallEnded.reason`, or the door's own ("max_length", ...)."""
+
+
+class IncomingCall(NamedTuple):
+    """A phone call that rings until a program accepts or rejects it."""
+
+    id: str
+    """The id that the call has once it is answered."""
+    owner: str
+    """The name of its tenant."""
+    agent: Agent
+    """The agent that was called."""
+    origin: Origin
+
+
+class IncomingCallsApi(Protocol):
+    """The phone calls that ring until a program accepts or rejects them. Implemented by `IncomingCalls`."""
+
+    def find(self, call_id: str, tenant: Tenant) -> IncomingCall:
+        """The call of this id, if it is this tenant's. Raises UnknownCall: none of this id rings any more."""
+
+    def accept(self, call: IncomingCall, said: HookAnswer) -> None:
+        """The call is to be answered so. Raises UnknownCall."""
+
+    def reject(self, call: IncomingCall, sip_code: int) -> None:
+        """The call is to be refused; callers by SIP get this code. Raises UnknownCall."""
 
 
 class DashboardApi(Protocol):
@@ -401,6 +428,10 @@ class PopApi(KeyHolders, Protocol):
         """The calls and turns that operators see."""
 
     @property
+    def incoming(self) -> IncomingCallsApi:
+        """The phone calls that ring until a program accepts or rejects them."""
+
+    @property
     def metrics(self) -> MetricsApi:
         """The metrics that Prometheus scrapes."""
 
@@ -419,9 +450,10 @@ class PopApi(KeyHolders, Protocol):
         hook."""
 
     async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
-        """Ask the agent's `hooks.before_call` about a call that has this slot. Takes `hooks.before_call_ms` at most,
-        whatever happens: a hook that fails says nothing, and log and record say so. Where the agent has no hook, it
-        returns at once. Raises Declined: the call is to be refused."""
+        """Ask the agent's `hooks.before_call` about a call that has this slot; about a phone call, the program of its
+        `hooks.incoming_call`. Takes `hooks.before_call_ms` (`incoming_call_ms`) at most, whatever happens: a hook that
+        fails says nothing, and log and record say so. Where the agent has neither, it returns at once. Raises Declined:
+        the call is to be refused."""
 
     def lacks(self, agent: Agent) -> str:
         """What keeps the PoP from answering this agent's callers, and what helps; empty: nothing."""

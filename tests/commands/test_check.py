@@ -179,7 +179,7 @@ AGENTS = [
     Mistake("a hook's agent that is not at a PoP", {"my.toml": OWN, "agents/clinic.toml": ASKING},
             ("agent clinic: hooks.agents: there is no agent night; allowed: clinic",)),
     Mistake("agents that no hook can return", {"clinic.toml": f'{AGENT}[hooks]\nagents = ["night"]\n'},
-            ("clinic.toml: hooks.agents: before_call says which of them answers; set it, or leave agents out",)),
+            ("clinic.toml: hooks.agents: before_call or incoming_call says which of them answers; set one, or",)),
     of_intents("intents that are not there", "intents/clinic.toml", "tools.py", "",
                "intents/clinic.toml: cannot be read: No such file or directory; give the path of a TOML file"),
     of_intents("intents beside the agents", "phrases.toml", "phrases.toml", INTENTS,

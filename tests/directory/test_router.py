@@ -111,6 +111,19 @@ def test_who_cannot_do_what_is_asked_gets_no_call(asked: dict[str, Any], said: s
         chosen(ALL, **asked)
 
 
+def test_who_cannot_have_all_agents_answer_that_a_hook_may_name_comes_behind_who_can() -> None:
+    lacks = ("front-desk", "")
+    short, near = seen("fra", incomplete=lacks), seen("lhr", place=LONDON, incomplete=lacks)
+    assert order(chosen([short, near, NRT])) == ["nrt", "fra", "lhr"], "however near it is"
+    assert order(chosen([short, near, NRT], agents=("front-desk",)))[0] == "nrt"
+    assert order(chosen([short, near, NRT], region="fra")) == ["nrt", "fra", "lhr"], "or wished for"
+    assert order(chosen([short, near])) == ["fra", "lhr"], "better one that lacks an agent than none"
+    late = seen("nrt", place=TOKYO, status="late")
+    assert order(chosen([short, late]))[0] == "fra", "better one that lacks an agent than one that refuses"
+    other = seen("fra", agents={"front-desk": "en", "clinic": "de"}, incomplete=("clinic",))
+    assert order(chosen([other, LHR])) == order(chosen([other, LHR], agents=("front-desk",))) == ["fra", "lhr"]
+
+
 def test_a_kind_of_call_needs_an_address_for_it() -> None:
     with pytest.raises(NoPop, match="says where telephones reach it: set fleet.sip"):
         choose(ALL, WantedCall(kind="sip"), Random(0))

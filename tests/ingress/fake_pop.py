@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from itertools import count
 from typing import Any
@@ -32,6 +32,7 @@ from voicepipe.call_api import (
     DoorKind,
     HookAnswer,
     HookRun,
+    IncomingCallsApi,
     Observer,
     RecordsApi,
     Refusal,
@@ -67,7 +68,10 @@ from voicepipe.line import NO_TRANSFER, Line
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.metrics import Metrics
 from voicepipe.pop import pop_http
+from voicepipe.pop.hooks import HookCaller
+from voicepipe.pop.incoming_calls import IncomingCalls
 from voicepipe.pop.successor import Successor
+from voicepipe.tools.tool_runner import ToolRunner
 
 QUIET_BLOCKS = 5
 WORDS = "what are your opening hours"
@@ -276,6 +280,10 @@ class FakeCall:
         self.emit(ReplyDone(self.response_id, status, reason, items, 12, 7, RECORD))
 
 
+async def no_hook() -> HookAnswer:
+    return NO_ANSWER
+
+
 class FakePop:
     """Implements `call_api.PopApi`, and `CallSlot`. `keys`: key -> tenant; `refuse` is raised on admission."""
 
@@ -304,6 +312,10 @@ class FakePop:
         self.metrics = Metrics(config.pop, self.health)
         self.dashboard = Dashboard(config.pop, self.health, followers=(self.metrics,))
         self.refusals: list[Refusal] = []
+        self.incoming: IncomingCallsApi = IncomingCalls(HookCaller(ToolRunner()), "local")
+        self.asked: list[tuple[str, Origin, DoorKind]] = []
+        """Whose hooks were asked about which calls."""
+        self.hook: Callable[[], Awaitable[HookAnswer]] = no_hook
         self.ends: list[str] = []
 
     def agent(self, name: str | None) -> Agent:
@@ -316,10 +328,14 @@ class FakePop:
         return list(self.known.values())
 
     def settings(self, agent: Agent, origin: Origin = NOWHERE, said: HookAnswer = NO_ANSWER) -> CallSettings:
+        agent = self.known.get(said.agent, agent)
+        if said.greeting is not None:
+            agent = msgspec.structs.replace(agent, greeting=said.greeting)
         return CallSettings.of(agent, origin, said.variables)
 
     async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
-        return NO_ANSWER
+        self.asked.append((agent.name, origin, door))
+        return await self.hook()
 
     def lacks(self, agent: Agent) -> str:
         return self.lacking.get(agent.name, "")

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, Script
 from voicepipe.agent import Agent, Tool
 from voicepipe.base.errors import EngineError
 from voicepipe.call.tts_cache import TtsCache
+from voicepipe.config import parse
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.conversation.own_tools import END_CALL_TOOL
 from voicepipe.conversation.prompt import Message, Prompt
@@ -35,9 +37,10 @@ class ChoosyLlm(ScriptedLlm):
         self.read.put_nowait(prompt.agent.instructions)
 
 
-def prepared(folder: Path, llm: ScriptedLlm, *, records: bool = True) -> PreparedAgents:
+def prepared(folder: Path, llm: ScriptedLlm, *, records: bool = True, **tables: Any) -> PreparedAgents:
+    config = parse({"engines": {"llm": "vllm"}, "pop": {"default_agent": "desk"}, **tables})
     engines = Engines(ScriptedVad(), ScriptedAsr(), llm, ScriptedTts())
-    return PreparedAgents(AgentStore(folder), engines, TtsCache(engines.tts), "vllm", records=records)
+    return PreparedAgents(AgentStore(folder), engines, TtsCache(engines.tts), lambda: config, records=records)
 
 
 def write(folder: Path, text: str, name: str = "desk.toml") -> None:
@@ -81,6 +84,23 @@ def test_what_agents_lack_is_logged(
     caplog.clear()
     prepared(tmp_path, ScriptedLlm(), records=False).log_what_is_missing()
     assert caplog.messages[-1] == "Agent desk names a hooks.after_call, and nothing is sent: set records.folder."
+
+
+def test_an_agent_is_incomplete_where_another_one_cannot_answer_that_its_hook_may_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    hook = "[hooks]\nbefore_call = 'https://c.example'\nagents"
+    write(tmp_path, f"name = 'desk'\n{hook} = ['clinic']")
+    write(tmp_path, f"name = 'night'\n{hook} = ['desk']", "night.toml")
+    agents = prepared(tmp_path, ScriptedLlm())
+    assert agents.incomplete() == ("desk", "")
+    agents.log_what_is_missing()
+    assert caplog.messages == ["Agent desk: its hook cannot have another agent answer: there is no agent clinic"]
+    write(tmp_path, "name = 'clinic'", "clinic.toml")
+    assert prepared(tmp_path, ScriptedLlm()).incomplete() == ()
+    assert prepared(tmp_path, ChoosyLlm()).incomplete() == ("desk", "night", "")
+    tenants = [{"name": "acme", "key_env": "ACME", "agents": ["night"]}, {"name": "all", "key_env": "ALL"}]
+    assert prepared(tmp_path, ScriptedLlm(), tenants=tenants).incomplete() == ("night",)
 
 
 @pytest.fixture

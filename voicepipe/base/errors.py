@@ -88,9 +88,14 @@ class Unauthorized(Refused):
 
 
 class Declined(Refused):
-    """The agent's hook refuses this call; the text is its reason, for the log and for callers by HTTP."""
+    """The agent's hook refuses this call; the text is its reason, for the log and for callers by HTTP. `sip_code`: the
+    status for callers by SIP."""
 
     reason = "declined"
+
+    def __init__(self, text: str, sip_code: int = 603) -> None:
+        super().__init__(text)
+        self.sip_code = sip_code
 
 
 class PopFull(Refused):

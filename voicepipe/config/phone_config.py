@@ -179,7 +179,10 @@ def _is_key(text: str) -> bool:
         return False
 
 
-PhoneKind = Literal["sip", "twilio", "telnyx"]
+StreamedKind = Literal["twilio", "telnyx"]
+"""Providers that stream a call's sound over a WebSocket."""
+PhoneKind = Literal["sip"] | StreamedKind
+PHONES: tuple[PhoneKind, ...] = ("sip", "twilio", "telnyx")
 
 
 def takes_phones(sip: SipEndpointConfig, twilio: TwilioAccount, telnyx: TelnyxAccount) -> bool:

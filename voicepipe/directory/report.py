@@ -50,6 +50,9 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Its address for telephones by SIP, as "203.0.113.5:5060"."""
     agents: dict[str, str] = {}
     """The names of its agents, and the language of each."""
+    incomplete: tuple[str, ...] = ()
+    """Those of its agents whose hook may have another agent answer that cannot answer here; also an empty name if its
+    default agent is one."""
     model: str = ""
     """The name of the language model."""
     version: str = ""

@@ -7,6 +7,8 @@ and the one that seems the emptiest of all would be overrun; a choice of two is 
 ones (Mitzenmacher, "How useful is old information?", 2000). If none is in time, the nearest with a free slot takes the
 call, and the answer says so. A PoP has the last word: it may refuse, and the caller goes on to the next candidate.
 
+An agent's hook may have another agent answer. PoPs that cannot have all of them answer come behind those that can.
+
 Some PoPs are to get only a share of the calls (`call_shares.py`). Of calls for which they would do as well they get
 that share, and of others none while another PoP is in time.
 """
@@ -141,15 +143,26 @@ def choose(pops: Sequence[SeenPop], wanted: WantedCall, lots: Random, limits: Sh
     possible = [_candidate(seen, wanted.kind, near[seen.pop]) for seen in room]
     if not possible:
         raise NoPop(f"No PoP{_in_zone(wanted)} has room for this call at present; try again later.", "no_room")
-    pinned = [candidate for candidate in possible if candidate.seen.condition.region == wanted.region]
-    allotted = _allotted(possible, pinned or possible, limits) if limits else _Allotment()
+    complete = _complete(possible, wanted)
+    pinned = [candidate for candidate in complete if candidate.seen.condition.region == wanted.region]
+    allotted = _allotted(complete, pinned or complete, limits) if limits else _Allotment()
     pinned = [one for one in pinned if one.seen.condition.share and one.seen.pop not in allotted.held]
-    choice = _choice(pinned or possible, lots, wanted.most, allotted)
+    first = pinned or complete
+    choice = _choice(first, lots, wanted.most, allotted)
     candidates = choice.candidates
-    if pinned and len(pinned) < len(possible):
-        rest = [candidate for candidate in possible if candidate not in pinned]
-        candidates = (*candidates, *_choice(rest, lots, wanted.most, allotted).candidates)[: wanted.most]
-    return RankedPops(candidates, choice.why, allotted.competed, allotted.spent)
+    for pool in (complete, possible):
+        if rest := [candidate for candidate in pool if candidate not in first]:
+            candidates = (*candidates, *_choice(rest, lots, wanted.most, allotted).candidates)
+        first = pool
+    return RankedPops(candidates[: wanted.most], choice.why, allotted.competed, allotted.spent)
+
+
+def _complete(possible: Sequence[Candidate], wanted: WantedCall) -> Sequence[Candidate]:
+    """The PoPs at which all agents can answer that the hooks of the agents asked for may name; all of them where none
+    is, or only such as will probably refuse."""
+    asked = wanted.agents or ("",)
+    complete = [one for one in possible if not any(name in one.seen.condition.incomplete for name in asked)]
+    return complete if any(not one.doubtful for one in complete) else possible
 
 
 def _choice(possible: Sequence[Candidate], lots: Random, most: int, allotted: _Allotment) -> RankedPops:

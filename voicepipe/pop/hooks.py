@@ -4,7 +4,8 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -66,14 +67,32 @@ class HookCaller:
     async def ask(self, hook: Hook, given: dict[str, Any], call_id: str, tenant: str) -> str:
         """Call the hook about a call, with what is `given`: as JSON with `hook.event`, or as keywords. Returns its
         answer as text, at most 64 KiB. Takes `hook.limit_ms` at most. Raises HookFailed."""
+        with self._counted(hook, call_id, tenant):
+            if is_url(hook.target):
+                return await self._by_http(hook, msgspec.json.encode({"event": hook.event, **given}), _message_id())
+            return await self._as_function(hook, given, call_id, tenant)
+
+    def begin_post(self, hook: Hook, body: bytes, message_id: str, call_id: str, tenant: str) -> "asyncio.Task[None]":
+        """Post a body of another convention's to the hook's URL, as a task of the PoP. It takes `hook.limit_ms` at
+        most, and raises HookFailed."""
+
+        async def run() -> None:
+            with self._counted(hook, call_id, tenant):
+                await self._by_http(hook, body, message_id)
+
+        task = asyncio.create_task(run())
+        self._tools.outlives_call(task, f"{hook.key} of {call_id}")
+        return task
+
+    @contextmanager
+    def _counted(self, hook: Hook, call_id: str, tenant: str) -> Iterator[None]:
+        """Count a hook that runs in this context. Raises HookFailed: too many do; or for whatever goes wrong within."""
         if not self._running.may(tenant):
             busy = self._running.busy
             raise HookFailed(f"{busy} hooks run, and the others are for other tenants: answer them faster")
         self._running.take(tenant)
         try:
-            if is_url(hook.target):
-                return await self._by_http(hook, msgspec.json.encode({"event": hook.event, **given}))
-            return await self._as_function(hook, given, call_id, tenant)
+            yield
         except HookFailed:
             raise
         except Exception as error:  # A fault of ours, or words of the caller's that no JSON can hold.
@@ -110,13 +129,13 @@ class HookCaller:
             raise HookFailed(f"its answer is over {ANSWER_BYTES // 1024} KiB: shorten it")
         return answer
 
-    async def _by_http(self, hook: Hook, body: bytes) -> str:
+    async def _by_http(self, hook: Hook, body: bytes, message_id: str) -> str:
         host, client = urlsplit(hook.target).hostname, self._tools.client
         if client is None:
             raise HookFailed("the PoP is being shut down")
         try:
             async with asyncio.timeout(hook.limit_ms / 1000):
-                headers = await _signed(hook, body)
+                headers = await _signed(hook, body, message_id)
                 try:
                     return await _posted(client, hook.target, headers, body)
                 except (httpx.ConnectError, httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
@@ -132,9 +151,12 @@ class HookCaller:
             raise HookFailed(f"{host} gives no answer that can be read ({type(error).__name__}): see its log") from None
 
 
-async def _signed(hook: Hook, body: bytes) -> dict[str, str]:
+def _message_id() -> str:
+    return f"msg_{secrets.token_hex(12)}"
+
+
+async def _signed(hook: Hook, body: bytes, message_id: str) -> dict[str, str]:
     """Raises HookFailed: the secret cannot be read."""
-    message_id = f"msg_{secrets.token_hex(12)}"
     if not hook.secret:
         return {"webhook-id": message_id}
     try:
@@ -164,5 +186,5 @@ def _of_function(error: ToolError, hook: Hook) -> str:
 
 
 def _too_slow(hook: Hook) -> str:
-    raise_it = f", or raise hooks.{hook.key}_ms" if hook.key == "before_call" else ""
+    raise_it = f", or raise hooks.{hook.key}_ms" if hook.key in ("before_call", "incoming_call") else ""
     return f"no answer within {hook.limit_ms} ms: answer faster{raise_it}"

@@ -37,6 +37,7 @@ from voicepipe.call_api import (
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.config.credentials import keys_of, operator_keys
+from voicepipe.config.phone_config import PHONES
 from voicepipe.config.rereads import Rereads, Use
 from voicepipe.conversation.events import CallEvent, ReplyDone
 from voicepipe.directory.report import Condition, EditionState
@@ -60,6 +61,7 @@ from voicepipe.pop.call_drain import CallDrain
 from voicepipe.pop.call_settings import ColleagueSettings, settings_of
 from voicepipe.pop.calls_by_tenant import CallsByTenant
 from voicepipe.pop.hooks import HookCaller
+from voicepipe.pop.incoming_calls import IncomingCalls, with_session
 from voicepipe.pop.membership import Membership
 from voicepipe.pop.predecessor import Predecessor
 from voicepipe.pop.prepared_agents import PreparedAgents
@@ -157,6 +159,7 @@ class Pop:
         self.metrics.others.append(cost.read)
         hooks = HookCaller(tools)
         self._before_call = BeforeCall(hooks, config.pop.id, self.takes_over)
+        self.incoming = IncomingCalls(hooks, config.pop.id)
         self.turn_hooks = TurnHooks(hooks, config.pop.id)
         followers: list[CallFollower] = [self.metrics, cost, self._recent, self._hour, self._failing, self.turn_hooks]
         if records:
@@ -183,7 +186,9 @@ class Pop:
         self.engines = replace(engines, made_ahead=self.tts_cache)
         self.tts_cache.learn(agents)
         self._agents = agents
-        self.prepared = PreparedAgents(agents, engines, self.tts_cache, config.engines.llm, records=records is not None)
+        self.prepared = PreparedAgents(
+            agents, engines, self.tts_cache, lambda: self.config, records=records is not None
+        )
         self._tenants = Tenants(keys_of(config.tenants), "PoP")
         self._operator_keys = operator_keys(config.http, keys_of(config.tenants))
         self.rereads = Rereads[Config]()
@@ -236,12 +241,15 @@ class Pop:
 
     def settings(self, agent: Agent, origin: Origin = NOWHERE, said: HookAnswer = NO_ANSWER) -> CallSettings:
         answers = self._agents.get(said.agent) or agent
-        return settings_of(answers, origin, said, datetime.now(UTC))
+        settings = settings_of(answers, origin, said, datetime.now(UTC))
+        return with_session(settings, said.session) if said.session else settings
 
     async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
-        if not agent.hooks.before_call:
-            return NO_ANSWER
-        return await self._before_call.ask(slot, agent, origin, door)
+        if agent.hooks.before_call:
+            return await self._before_call.ask(slot, agent, origin, door)
+        if agent.hooks.incoming_call and door in PHONES:
+            return await self.incoming.ask(slot, agent, origin)
+        return NO_ANSWER
 
     def takes_over(self, name: str, tenant: str) -> Agent | None:
         """The agent of this name, if it can take over a call of this tenant's now."""
@@ -388,6 +396,7 @@ class Pop:
             kinds=(*fleet.kinds, *phone_kinds(self.config)),
             sip=sip_contact(self.config),
             agents={agent.name: agent.language for agent in self._agents},
+            incomplete=self.prepared.incomplete(),
             model=self.config.engines.llm,
             version=pop.version or __version__,
             share=self._failing.share(lets_in=status in ("ok", "full")),

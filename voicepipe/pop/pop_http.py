@@ -59,6 +59,7 @@ from voicepipe.ingress.wire_errors import WireError
 from voicepipe.operator_api import dashboard_http, metrics_http, pages
 from voicepipe.operator_api.metrics_http import HEALTH, METRICS
 from voicepipe.operator_api.records_http import RecordsHttp
+from voicepipe.pop.incoming_calls_http import IncomingCallsHttp
 from voicepipe.pop.upgrade_http import UpgradeHttp
 from voicepipe.rtp.transport import UdpNetwork
 
@@ -188,6 +189,7 @@ def app(pop: PopApi, calls: Calls, network: UdpNetwork, providers: telephony.Pro
         Route("/v1/realtime/client_secrets", realtime.client_secrets, methods=["POST"]),
         *WebRtcHttp(pop, access, calls, network).routes(),
         *CallsInProgress(pop, access, calls).routes(),
+        *IncomingCallsHttp(pop, access, calls).routes(),
         *ModelList(pop, access).routes(),
         *providers.routes(),
         Route(RTT, rtt),

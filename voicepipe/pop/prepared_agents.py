@@ -3,13 +3,14 @@ are read again when somebody edits them."""
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 
 from voicepipe.agent import Agent
 from voicepipe.base.errors import EngineError
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.call.tts_cache import TtsCache
+from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, no_voice
 from voicepipe.conversation.own_tools import END_CALL_TOOL
 from voicepipe.conversation.prompt import Message, Prompt
@@ -35,19 +36,39 @@ def beginning(agent: Agent) -> Prompt:
 
 class PreparedAgents:
     """The agents of a PoP with what answers for each. It reads their prompts ahead, takes over edited files, and finds
-    what is missing. `llm`: the configuration's name of the language engine; `records`: calls are recorded."""
+    what is missing. `config` gives the configuration in use; `records`: calls are recorded."""
 
-    def __init__(self, agents: AgentStore, engines: Engines, tts_cache: TtsCache, llm: str, *, records: bool) -> None:
+    def __init__(
+        self, agents: AgentStore, engines: Engines, tts_cache: TtsCache, config: Callable[[], Config], *, records: bool
+    ) -> None:
         self._agents = agents
         self._engines = engines
         self._tts_cache = tts_cache
-        self._llm = llm
+        self._config = config
         self._records = records
 
     def answering(self, agent: Agent) -> Answering:
         """The language model and voice that answer for this agent."""
         llm = self._engines.llm
-        return llm.answering(agent) if isinstance(llm, ChoosesAgents) else Answering(self._llm)
+        return llm.answering(agent) if isinstance(llm, ChoosesAgents) else Answering(self._config().engines.llm)
+
+    def incomplete(self) -> tuple[str, ...]:
+        """As in `Condition`."""
+        found = [agent.name for agent in self._agents if any(self._missing_others(agent))]
+        return (*found, "") if self._config().pop.default_agent in found else tuple(found)
+
+    def _missing_others(self, agent: Agent) -> Iterator[str]:
+        """Why agents that its hook may name cannot answer in its place here."""
+        for name in agent.hooks.agents:
+            other = self._agents.get(name)
+            owners = [tenant.name for tenant in self._config().tenants
+                      if agent.name in tenant.agents and name not in tenant.agents]  # fmt: skip
+            if other is None:
+                yield f"there is no agent {name}"
+            elif lacks := self.answering(other).lacks:
+                yield lacks
+            elif owners:
+                yield f"{name} may not answer calls of {', '.join(owners)}"
 
     def log_what_is_missing(self) -> None:
         """Log what is missing: a language model, a voice, a receiver's key. Blocking where keys are in files."""
@@ -56,6 +77,8 @@ class PreparedAgents:
             lacks = self.answering(agent).lacks, no_voice(agent, voices), self._lacks_hook(agent)
             for said in filter(None, lacks):
                 log.warning("%s", said)
+            for said in self._missing_others(agent):
+                log.warning("Agent %s: its hook cannot have another agent answer: %s", agent.name, said.rstrip("."))
 
     async def reread(self) -> None:
         """Take over edited agent files; live calls keep the agent that they began with."""

@@ -66,7 +66,8 @@ class CallSummary(KeptCall, frozen=True, kw_only=True):
     trace: str = ""
     """The id of its trace (W3C), 32 hexadecimal digits; empty: it is not traced."""
     hook: HookRun | None = None
-    """How the `hooks.before_call` of the agent that was called has answered; None: it has none."""
+    """How the `hooks.before_call` or `hooks.incoming_call` of the agent that was called has answered; None: it has
+    neither."""
     variables: dict[str, str] = {}
     """Values of its agent's variables, without those that stand in headers."""
 

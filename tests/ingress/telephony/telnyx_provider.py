@@ -138,11 +138,13 @@ async def call(address: str, **more: Any) -> None:
 
 
 @asynccontextmanager
-async def streaming(address: str, api: Api, format: dict[str, Any] | None = None) -> AsyncIterator[ClientConnection]:
+async def streaming(
+    address: str, api: Api, format: dict[str, Any] | None = None, call_id: str = CALL
+) -> AsyncIterator[ClientConnection]:
     """The stream that was asked for."""
     [asked] = api.did("streaming_start")
     headers = {"x-telnyx-streaming-auth-token": asked["stream_auth_token"]}
     async with connect(f"ws://{address}/telnyx/stream", additional_headers=headers, proxy=None) as socket:
         await socket.send('{"event":"connected","version":"1.0.0"}')
-        await socket.send(start(CALL, asked, format))
+        await socket.send(start(call_id, asked, format))
         yield socket

@@ -57,7 +57,8 @@ async def turns_beside(wire: StreamWire) -> tuple[int, FakeCall, list[str]]:
     turns, marks, call = 0, list[str](), FakeCall()
     line = SimpleNamespace(mark=marks.append, transferring=False)
     provider = SimpleNamespace(dialect=TWILIO)
-    streams = StreamEndpoint(cast(Any, None), cast(Any, None), cast(Any, provider), cast(Any, None))
+    none: Any = None
+    streams = StreamEndpoint(none, none, cast(Any, provider), none, none)
     feeding = asyncio.create_task(streams._feed(wire, cast(Any, line), cast(Any, call)))
     while not feeding.done():
         turns += 1

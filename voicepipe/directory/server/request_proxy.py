@@ -27,7 +27,7 @@ from voicepipe.directory.directory import Directory, PopToken, WhyBounced
 from voicepipe.directory.report import CALLS
 from voicepipe.directory.server.call_placement import CallPlacing, CallRequest, askable, network_of_client
 from voicepipe.directory.server.pop_lists import PopList, not_answered, read
-from voicepipe.ingress.access import AccessControl, body
+from voicepipe.ingress.access import BODY_BYTES, AccessControl, body
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.trace_context import HEADERS
 from voicepipe.ingress.webrtc import offer
@@ -75,7 +75,7 @@ class RequestProxy:
             Route(CALLS, self._endpoint(self.owner, self.calls), methods=["GET"]),
             Route(f"{CALLS}/{{call_id}}", self.about_call, methods=["DELETE"]),
             *(Route(f"{CALLS}/{{call_id}}/{what}", self.about_call, methods=["POST"])
-              for what in ("hangup", "refer", "dtmf")),
+              for what in ("accept", "reject", "hangup", "refer", "dtmf")),
             Route("/v1/models", callers(self.models)),
             *(Route(path, callers(self.ask_any)) for path in
               ("/v1/realtime/ice-servers", "/v1/models/{model_id}", "/v1/voices")),
@@ -110,7 +110,8 @@ class RequestProxy:
         """Forward a request about one call to the PoP that has it."""
         who = self._access.caller(request)
         there = self.with_call(who, request.path_params["call_id"])
-        sent = await self._access.carry_out(who, body(request))
+        most = EVENT_BYTES if request.url.path.endswith("/accept") else BODY_BYTES
+        sent = await self._access.carry_out(who, body(request, most))
         answer = await self._access.carry_out(who, self.sent(request, _address(there, request), there, sent, ALONE_S))
         # An `ek_` key has few rights, so there a 401 may be meant.
         return answer if who.secret else last_word(answer)

@@ -29,6 +29,7 @@ SUPPORTED = {"timer"}
 """Extensions that PoPs, which take the calls, support."""
 OF_A_CALL = ("BYE", "INFO", "UPDATE", "NOTIFY")
 """Methods of requests within a call."""
+PHRASES = {480: "Temporarily Unavailable", 486: "Busy Here", 600: "Busy Everywhere", 603: "Decline"}
 
 
 class SipEndpoint:
@@ -126,6 +127,15 @@ class SipEndpoint:
         self._refusals.log(source, text, *values)
 
 
+def declined(error: Declined, *, final: bool = False) -> SipRefusal:
+    """The answer to a caller whom the agent's hook refuses. `final`: they know other PoPs, and are not to call them:
+    after a code of 6xx nobody tries another address (RFC 3261, 21.6)."""
+    code = error.sip_code
+    if final and code < 600:
+        code = 600 if code == 486 else 603
+    return SipRefusal(code, PHRASES.get(code, "Declined"), str(error), reason=error.reason)
+
+
 def refusal(error: Exception) -> SipRefusal | None:
     """The answer to a request that failed with this error; None: the error is a fault of ours."""
     match error:
@@ -140,7 +150,7 @@ def refusal(error: Exception) -> SipRefusal | None:
         case TenantFull():  # Another PoP would not take it either.
             return SipRefusal(486, "Busy Here", str(error), reason=error.reason)
         case Declined():
-            return SipRefusal(603, "Decline", str(error), reason=error.reason)
+            return declined(error)
         case Refused():
             again = (("Retry-After", retry_after(error)),)
             return SipRefusal(503, "Service Unavailable", str(error), again, error.reason)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from voicepipe.agent import Agent, CallSettings, Origin
 from voicepipe.base.caller_number import last_three
-from voicepipe.base.errors import PopFull, Reason, TenantFull
+from voicepipe.base.errors import Declined, PopFull, Reason, TenantFull
 from voicepipe.base.round_robin import owned_by
 from voicepipe.call_api import CallSlot, PopApi, Tenant
 from voicepipe.config import Config
@@ -32,7 +32,7 @@ from voicepipe.ingress.sip.header_text import SipError
 from voicepipe.ingress.sip.ringing_call import OpenedInvite, RingingCall
 from voicepipe.ingress.sip.sip_access import Challenge, SipAccess, SipRefusal, SipSender
 from voicepipe.ingress.sip.sip_call import CAPABILITIES, SipCall
-from voicepipe.ingress.sip.sip_endpoint import SipEndpoint, check_required, of_no_call, refusal
+from voicepipe.ingress.sip.sip_endpoint import SipEndpoint, check_required, declined, of_no_call, refusal
 from voicepipe.ingress.sip.sip_media import SipMedia, read_sdp
 from voicepipe.ingress.sip.stack import IncomingRequest
 from voicepipe.ingress.sip.unacknowledged import UnacknowledgedCalls
@@ -183,6 +183,8 @@ class SipServer:
             answer = SipRefusal(
                 503, "Service Unavailable", answer.why, reason=answer.reason
             )  # The next contact may have room.
+        if isinstance(error, Declined) and placement_of(request.uri):
+            answer = declined(error, final=True)
         self._endpoint.refuse(request, answer)
 
     # --- new calls
@@ -196,7 +198,7 @@ class SipServer:
         with ExitStack() as resources:
             self._invited.add(known)
             resources.callback(self._invited.discard, known)
-            if wanted.agent.hooks.before_call:
+            if wanted.agent.hooks.asked_ms:
                 return self._ring_and_ask(wanted, resources)
             call, sdp = self._prepared(wanted, resources)
             if not self._ring_s:
@@ -270,7 +272,7 @@ class SipServer:
         opened = self._opened(wanted, inner)
         rings = RingingCall(wanted.invite, opened, inner, partial(wanted.attempt.refused, "full", 503))
         # Not overdue before the hook is.
-        self._unacknowledged.add(rings, wanted.who, time.monotonic() + wanted.agent.hooks.before_call_ms / 1000)
+        self._unacknowledged.add(rings, wanted.who, time.monotonic() + wanted.agent.hooks.asked_ms / 1000)
         inner.callback(self._unacknowledged.end, rings)
         rings.ring()
         kept = resources.pop_all()

@@ -14,6 +14,7 @@ import numpy as np
 
 from voicepipe.audio import Pcm, g711
 from voicepipe.base.foreign_json import decode
+from voicepipe.config.phone_config import StreamedKind
 
 Encoding = Literal["pcmu", "pcma", "l16"]
 MESSAGE_BYTES = 64 * 1024
@@ -91,7 +92,7 @@ StreamMessage = StreamStart | StreamMedia | StreamKey | StreamMark | StreamStop 
 class Dialect:
     """The messages of one provider's media streams."""
 
-    kind: Literal["twilio", "telnyx"]
+    kind: StreamedKind
     stream_id: str
     call_id: str
     parameters: str

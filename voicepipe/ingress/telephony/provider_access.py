@@ -6,8 +6,10 @@ from typing import Literal
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 
-from voicepipe.base.errors import Draining, EngineDown, PopFull, Refused, Unauthorized
-from voicepipe.call_api import Grant, PopApi
+from voicepipe.agent import Agent
+from voicepipe.base.errors import Declined, Draining, EngineDown, PopFull, Refused, Unauthorized
+from voicepipe.call_api import Grant, PopApi, Tenant
+from voicepipe.config.phone_config import StreamedKind
 from voicepipe.ingress.access import Attempt, body
 from voicepipe.ingress.api_keys import brings_token, offered
 from voicepipe.ingress.phone import placed
@@ -19,13 +21,15 @@ logger = logging.getLogger(__name__)
 
 WEBHOOK_BYTES = 64 * 1024
 """Bytes of the largest webhook that is read; those of providers are under 8 kB."""
+BUSY = (486, 600)
+"""SIP codes that say "busy"."""
 
 
 class ProviderAccess:
     """Checks the requests of one provider, and refuses those that it has not signed, or whose call cannot be answered.
     `kind`: the provider."""
 
-    def __init__(self, pop: PopApi, kind: Literal["twilio", "telnyx"]) -> None:
+    def __init__(self, pop: PopApi, kind: StreamedKind) -> None:
         self._pop = pop
         self._kind = kind
         self._refusals = RefusalLog(logger, f"{kind}: requests")
@@ -72,23 +76,30 @@ class ProviderAccess:
         if placed and self._pop.tokens:
             self._pop.tokens.came(placed.id)
 
-    def check(self, called: str, asked: str, owner: str = "") -> None:
-        """Raises Refused: such a call is not answered here. `asked`, `owner`: as in `phone.placed`."""
+    def check(self, called: str, asked: str, owner: str = "") -> tuple[Tenant, Agent]:
+        """The tenant and the agent of a call. Raises Refused: such a call is not answered here. `asked`, `owner`: as in
+        `phone.placed`."""
         attempt = self.attempt()
         try:
             tenant, agent = placed(self._pop, self._kind, called, asked, owner=owner)
             attempt.by(tenant, agent)
             with self._pop.admit(tenant, agent):
-                return
+                return tenant, agent
         except Refused as error:
             self.refused(error, attempt)
             raise
 
-    def turns_down(self, called: str, asked: str) -> Literal["", "busy", "rejected"]:
-        """The reason to refuse a call before it is answered; empty: there is a slot for it, which its stream takes.
-        `asked`: as in `check`."""
+    def has_room(self, called: str, asked: str) -> bool:
+        """Whether there is a slot for such a call, which its stream takes. `asked`: as in `check`."""
         try:
             self.check(called, asked)
-            return ""
-        except Refused as error:
-            return "busy" if isinstance(error, PopFull | Draining | EngineDown) else "rejected"
+        except Refused:
+            return False
+        return True
+
+
+def cause(error: Refused) -> Literal["busy", "rejected"]:
+    """The reason that a caller gets whose call is refused before it is answered."""
+    if isinstance(error, Declined):
+        return "busy" if error.sip_code in BUSY else "rejected"
+    return "busy" if isinstance(error, PopFull | Draining | EngineDown) else "rejected"

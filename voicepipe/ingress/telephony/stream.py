@@ -10,11 +10,11 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 from starlette.websockets import WebSocket
 
-from voicepipe.agent import Origin
+from voicepipe.agent import Agent, CallSettings, Origin
 from voicepipe.base.errors import Refused
 from voicepipe.base.round_robin import owned_by
 from voicepipe.base.tasks import TaskGroup
-from voicepipe.call_api import PopApi
+from voicepipe.call_api import NO_ANSWER, CallSlot, HookAnswer, PopApi
 from voicepipe.ingress.access import Attempt
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.asgi_scope import peer_of, take_visit
@@ -30,6 +30,7 @@ from voicepipe.ingress.telephony.dialects import (
     StreamStart,
     StreamStop,
 )
+from voicepipe.ingress.telephony.hooked_calls import HookedCalls
 from voicepipe.ingress.telephony.provider_access import ProviderAccess
 from voicepipe.ingress.telephony.signatures import Forbidden
 from voicepipe.ingress.telephony.stream_line import ProviderCommands, StreamLine
@@ -42,6 +43,8 @@ logger = logging.getLogger(__name__)
 LEAST_RING_S, OVERTIME_S = 5, 2
 """Seconds that are given to ring, at least; and seconds by which we wait longer than the network, so that nobody
 answers a call that was given up."""
+SILENT_S = 2.0
+"""Seconds for which a caller may wait in silence for an agent's hook."""
 REFUSED = 1008
 """WebSocket close code of a stream that is refused."""
 T = TypeVar("T")
@@ -65,6 +68,17 @@ class StreamedCall(NamedTuple):
     """As `Grant.network`; empty: no directory has sent the call here."""
     owner: str = ""
     """As in `phone.placed`."""
+    said: HookAnswer | None = None
+    """The answer of the agent's hook, which was asked while the call rang; None: it was not."""
+
+
+class ExpectedStream(NamedTuple):
+    """A stream that a token is for."""
+
+    call_id: str = ""
+    """Empty: of any call."""
+    said: HookAnswer | None = None
+    """As in `StreamedCall`."""
 
 
 class StreamProvider(Protocol):
@@ -72,10 +86,10 @@ class StreamProvider(Protocol):
 
     dialect: Dialect
 
-    def check(self, socket: WebSocket) -> str:
-        """The id of the call whose stream this may be; empty: any. Raises Forbidden."""
+    def check(self, socket: WebSocket) -> ExpectedStream:
+        """The stream that this may be. Raises Forbidden."""
 
-    def admit(self, start: StreamStart, expected: str) -> StreamedCall:
+    def admit(self, start: StreamStart, expected: ExpectedStream) -> StreamedCall:
         """The call of a stream that begins with this message; `expected` is the result of `check`. Raises Forbidden: we
         have not asked for this stream."""
 
@@ -127,11 +141,14 @@ class ReorderBuffer(Generic[T]):
 class StreamEndpoint:
     """The WebSocket endpoint for the media streams of one provider."""
 
-    def __init__(self, pop: PopApi, calls: Calls, provider: StreamProvider, access: ProviderAccess) -> None:
+    def __init__(
+        self, pop: PopApi, calls: Calls, provider: StreamProvider, access: ProviderAccess, hooked: HookedCalls
+    ) -> None:
         self._pop = pop
         self._calls = calls
         self._provider = provider
         self._access = access
+        self._hooked = hooked
 
     async def websocket(self, socket: WebSocket) -> None:
         """GET: refused with 403 before it is accepted; returns when the call is over."""
@@ -142,7 +159,7 @@ class StreamEndpoint:
         visit = take_visit(socket)
         await socket.accept()
         wire = StreamWire(socket, self._provider.dialect, self._pop.config.limits)
-        call_id, reason, asked = expected, "refused", self._access.attempt()
+        call_id, reason, asked = expected.call_id, "refused", self._access.attempt()
         try:
             start = await wire.start()
             if start is None:
@@ -179,14 +196,12 @@ class StreamEndpoint:
             self._pop, provider.dialect.kind, arrival.origin.called, arrival.agent, owner=arrival.owner
         )
         asked.by(tenant, agent)
-        if arrival.returned:
-            agent = msgspec.structs.replace(agent, greeting=agent.transfer_failed)
         with ExitStack() as resources:
-            slot = resources.enter_context(self._pop.admit(tenant, agent))
+            slot = resources.enter_context(self._hooked.take(start.call_id) or self._pop.admit(tenant, agent))
             if visit:
                 visit.accepted()  # Not earlier: Twilio's signature of a stream is always the same.
-            settings = in_trace(self._pop.settings(agent, arrival.origin), socket)
-            ring_s = max(LEAST_RING_S, agent.transfer_ms // 1000 - OVERTIME_S)
+            settings = in_trace(await self._settings(slot, agent, arrival), socket)
+            ring_s = max(LEAST_RING_S, settings.agent.transfer_ms // 1000 - OVERTIME_S)
             line = StreamLine(
                 provider.dialect,
                 start.stream_id,
@@ -209,6 +224,29 @@ class StreamEndpoint:
                 reader.cancel()
                 await wire.flush(writer)
             return call.reason
+
+    async def _settings(self, slot: CallSlot, agent: Agent, arrival: StreamedCall) -> CallSettings:
+        """The settings with which the call begins. Raises Declined."""
+        said = arrival.said
+        if said is None:
+            said = await self._ask_hook(slot, agent, arrival.origin)
+        settings = self._pop.settings(agent, arrival.origin, said)
+        if arrival.returned:
+            told = msgspec.structs.replace(settings.agent, greeting=settings.agent.transfer_failed)
+            settings = msgspec.structs.replace(settings, agent=told)
+        return settings
+
+    async def _ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin) -> HookAnswer:
+        """The answer of the hook, which was not asked before: the caller waits in silence, so not for long. Raises
+        Declined."""
+        try:
+            async with asyncio.timeout(SILENT_S):
+                return await self._pop.ask_hook(slot, agent, origin, self._provider.dialect.kind)
+        except TimeoutError:
+            logger.warning("%s: the hook of agent %s is not waited for longer than %g s, since the call is answered "
+                           "already: the agent answers as its file says", self._provider.dialect.kind, agent.name,
+                           SILENT_S)  # fmt: skip
+            return NO_ANSWER
 
     async def _feed(self, wire: StreamWire, line: StreamLine, call: HostedCall) -> None:
         """Feed the call from the provider's messages until the stream stops; then end the call."""

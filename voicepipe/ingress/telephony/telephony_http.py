@@ -63,5 +63,7 @@ class Providers:
 
     async def close(self) -> None:
         """Stop: no call goes on any more."""
+        if self._twilio:
+            await self._twilio.close()
         if self._telnyx:
             await self._telnyx.close()

@@ -3,6 +3,7 @@
 A call that is answered is streamed by a command of its own: only that one takes a token and a sampling rate.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -17,19 +18,21 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from voicepipe.agent import Origin
-from voicepipe.base.errors import KeysFailed, TransferFailed
+from voicepipe.agent import Agent, Origin
+from voicepipe.base.errors import KeysFailed, Refused, TransferFailed
 from voicepipe.base.foreign_json import decode
-from voicepipe.call_api import Grant, PopApi
+from voicepipe.call_api import NO_ANSWER, Grant, HookAnswer, PopApi, Tenant
 from voicepipe.config.phone_config import TelnyxConfig
 from voicepipe.conversation.own_tools import number
+from voicepipe.ingress.access import Gone
 from voicepipe.ingress.asgi_scope import pays
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.telephony import signatures
 from voicepipe.ingress.telephony.dialects import TELNYX, SoundFormat, StreamStart
-from voicepipe.ingress.telephony.provider_access import ProviderAccess
+from voicepipe.ingress.telephony.hooked_calls import HookedCalls
+from voicepipe.ingress.telephony.provider_access import ProviderAccess, cause
 from voicepipe.ingress.telephony.signatures import Forbidden, OneTimeTokens
-from voicepipe.ingress.telephony.stream import StreamedCall, StreamEndpoint
+from voicepipe.ingress.telephony.stream import ExpectedStream, StreamedCall, StreamEndpoint
 from voicepipe.ingress.telephony.telnyx_api import (
     CAUSES,
     VOICE,
@@ -46,6 +49,8 @@ logger = logging.getLogger(__name__)
 STREAM = "/telnyx/stream"
 STREAMS = "telnyx streams"
 """What is handed over (`TakeoverParts`): tokens of streams that are expected."""
+ASKED_S = 12.0
+"""Seconds that an agent's hook may take while the caller hears it ring."""
 ANSWER_S = 60.0
 """Seconds between our command to answer a call and Telnyx's report that it is answered."""
 NETWORK = "voicepipe_network"
@@ -65,6 +70,8 @@ class _Ringing:
     agent: str
     placed: Grant | None = None
     """The token with which a directory has sent the call here."""
+    said: HookAnswer | None = None
+    """As in `StreamedCall`."""
 
 
 class Telnyx:
@@ -75,10 +82,12 @@ class Telnyx:
     def __init__(self, pop: PopApi, calls: Calls, api: TelnyxApi) -> None:
         self._pop = pop
         self._access = ProviderAccess(pop, self.dialect.kind)
-        self._streams = StreamEndpoint(pop, calls, self, self._access)
+        self._hooked = HookedCalls(pop, self.dialect.kind)
+        self._asking = set[asyncio.Task[None]]()
+        self._streams = StreamEndpoint(pop, calls, self, self._access, self._hooked)
         self.api, self._hangups = api, HangUps(api)
-        self._tokens = OneTimeTokens[str](time.monotonic, partial(pop.takeover_parts.add, STREAMS))
-        streams = dict[str, tuple[float, str]]
+        self._tokens = OneTimeTokens[ExpectedStream](time.monotonic, partial(pop.takeover_parts.add, STREAMS))
+        streams = dict[str, tuple[float, ExpectedStream]]
         pop.takeover_parts.join(STREAMS, streams, self._tokens.handed_over, self._tokens.take_over, adds=True)
         self._ringing: dict[str, _Ringing] = {}
         self._boot = PopRun(pop.config, calls.boot)
@@ -137,6 +146,9 @@ class Telnyx:
 
     async def close(self) -> None:
         """Stop. A call that is not hung up by now is left as it is."""
+        await self._hooked.close()
+        if self._asking:
+            await asyncio.wait(self._asking)
         await self._hangups.close()
 
     async def end_left_behind(self, application: str) -> None:
@@ -150,26 +162,67 @@ class Telnyx:
     async def _initiated(self, call: TelnyxPayload, asked: str) -> None:
         if call.direction != "incoming":
             return  # To whom a call is being transferred.
-        if reason := self._access.turns_down(call.called or "", asked):
-            return await self.api.command(call.call_control_id, "reject", cause=CAUSES[reason])
+        try:
+            tenant, agent = self._access.check(call.called or "", asked)
+        except Refused as error:
+            return await self.api.command(call.call_control_id, "reject", cause=CAUSES[cause(error)])
+        if agent.hooks.asked_ms:
+            return self._ask(call, asked, tenant, agent)
         await self._answer(call, asked)
 
     async def _assigned(self, call: TelnyxPayload, asked: str, placed: Grant) -> Response:
         """The webhook's call was sent here by a directory. Raises Refused: the directory is to choose another PoP."""
-        self._access.check(call.called or "", asked, placed.tenant)
+        tenant, agent = self._access.check(call.called or "", asked, placed.tenant)
         query = f"?{urlencode({'agent': asked})}" if asked else ""
+        here = f"{self._public}{VOICE}{query}"
+        if agent.hooks.asked_ms:  # The directory is not kept waiting: the call is ours now.
+            self._ask(call, asked, tenant, agent, placed, webhook_url=here)
+            return Response()
         try:
-            await self._answer(call, asked, placed, webhook_url=f"{self._public}{VOICE}{query}")
+            await self._answer(call, asked, placed, webhook_url=here)
         except CommandFailed as error:
             logger.error("telnyx: %s: %s", call.call_control_id, error)
             return Response(status_code=502)
         return Response()
 
-    async def _answer(self, call: TelnyxPayload, asked: str, placed: Grant | None = None, **more: str) -> None:
-        """Have Telnyx answer a call. Raises CommandFailed."""
+    def _ask(
+        self, call: TelnyxPayload, asked: str, tenant: Tenant, agent: Agent, placed: Grant | None = None, **more: str
+    ) -> None:
+        """Ask the agent's hook, and then have Telnyx answer or reject the call; Telnyx waits for no webhook's answer so
+        long. Raises Refused: there is no slot any more."""
+        origin = Origin(call.caller or "", call.called or "", call.sip_headers)
+        asking = self._hooked.ask(call.call_control_id, tenant, agent, origin, ASKED_S)
+
+        async def said() -> None:
+            attempt = self._access.attempt()
+            attempt.by(tenant, agent)
+            try:
+                try:
+                    await self._answer(call, asked, placed, await asking, **more)
+                except Gone:
+                    return
+                except Refused as error:
+                    self._access.refused(error, attempt)
+                    await self.api.command(call.call_control_id, "reject", cause=CAUSES[cause(error)])
+            except CommandFailed as error:
+                self._hooked.give_up(call.call_control_id)
+                logger.error("telnyx: %s: %s", call.call_control_id, error)
+
+        self._asking.add(task := asyncio.create_task(said()))
+        task.add_done_callback(self._asking.discard)
+
+    async def _answer(
+        self,
+        call: TelnyxPayload,
+        asked: str,
+        placed: Grant | None = None,
+        said: HookAnswer = NO_ANSWER,
+        **more: str,
+    ) -> None:
+        """Have Telnyx answer a call, of which its agent's hook has said this. Raises CommandFailed."""
         now = time.monotonic()
         self._ringing = {known: ringing for known, ringing in self._ringing.items() if ringing.until > now}
-        self._ringing[call.call_control_id] = _Ringing(now + ANSWER_S, asked, placed)
+        self._ringing[call.call_control_id] = _Ringing(now + ANSWER_S, asked, placed, said)
         # By the id Telnyx knows the order again, be it of another PoP: a call is answered once.
         await self.api.command(call.call_control_id, "answer", command_id="voicepipe-answer",
                                 client_state=self._boot.state, **more)  # fmt: skip
@@ -199,7 +252,7 @@ class Telnyx:
                 command_id="voicepipe-stream",
                 client_state=self._boot.state,
                 stream_url="ws" + self._public.removeprefix("http") + STREAM,
-                stream_auth_token=self._tokens.make(call.call_control_id),
+                stream_auth_token=self._tokens.make(ExpectedStream(call.call_control_id, ringing.said)),
                 stream_track="inbound_track",
                 stream_codec=self._config.codec,
                 stream_bidirectional_mode="rtp",
@@ -216,6 +269,7 @@ class Telnyx:
 
     async def _hung_up(self, call: TelnyxPayload, asked: str) -> None:
         self._ringing.pop(call.call_control_id, None)
+        self._hooked.give_up(call.call_control_id)
         self._taken_up.discard(call.call_control_id)
         self._hangups.over(call.call_control_id)
         if self._boot.is_dead(call.client_state):  # Who was put through to them is alone now.
@@ -230,16 +284,17 @@ class Telnyx:
 
     # StreamProvider
 
-    def check(self, socket: WebSocket) -> str:
+    def check(self, socket: WebSocket) -> ExpectedStream:
         return self._tokens.take(socket.headers.get(signatures.TELNYX_TOKEN, ""))
 
-    def admit(self, start: StreamStart, expected: str) -> StreamedCall:
-        if start.call_id != expected:
+    def admit(self, start: StreamStart, expected: ExpectedStream) -> StreamedCall:
+        if start.call_id != expected.call_id:
             raise Forbidden("it is of another call than its token")
         rest = dict(start.parameters)
         agent, network, owner = (rest.pop(name, "") for name in ("agent", NETWORK, OWNER))
         origin = Origin(start.caller, start.called, rest)
-        return StreamedCall(origin, agent, SOUNDS[self._config.codec], network=network, owner=owner)
+        return StreamedCall(origin, agent, SOUNDS[self._config.codec], network=network, owner=owner,
+                            said=expected.said)  # fmt: skip
 
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
         """Returns once the call to the target was answered. Raises TransferFailed."""

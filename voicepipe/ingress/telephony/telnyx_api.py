@@ -72,6 +72,13 @@ class _Page(msgspec.Struct):
     meta: _Meta | None = None
 
 
+class TelnyxHeader(msgspec.Struct, frozen=True):
+    """A header of a SIP call."""
+
+    name: str = ""
+    value: str = ""
+
+
 class TelnyxPayload(msgspec.Struct, frozen=True):
     """The data of a webhook's event about a call."""
 
@@ -83,6 +90,13 @@ class TelnyxPayload(msgspec.Struct, frozen=True):
     client_state: str | None = None
     hangup_cause: str | None = None
     failure_reason: str | None = None
+    custom_headers: list[TelnyxHeader] | None = None
+    """Headers of a SIP call."""
+
+    @property
+    def sip_headers(self) -> dict[str, str]:
+        """Its X- headers."""
+        return {one.name: one.value for one in self.custom_headers or () if one.name.lower().startswith("x-")}
 
 
 class _Data(msgspec.Struct, frozen=True):

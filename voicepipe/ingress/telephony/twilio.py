@@ -12,16 +12,18 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from voicepipe.agent import Origin
-from voicepipe.base.errors import KeysFailed, TransferFailed
-from voicepipe.call_api import Grant, PopApi
+from voicepipe.agent import Agent, Origin
+from voicepipe.base.errors import Declined, KeysFailed, Refused, TransferFailed
+from voicepipe.call_api import NO_ANSWER, Grant, HookAnswer, PopApi, Tenant
+from voicepipe.ingress.access import Gone
 from voicepipe.ingress.asgi_scope import pays
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.telephony import signatures, twilio_webhook
 from voicepipe.ingress.telephony.dialects import TWILIO, StreamStart
-from voicepipe.ingress.telephony.provider_access import ProviderAccess
+from voicepipe.ingress.telephony.hooked_calls import HookedCalls
+from voicepipe.ingress.telephony.provider_access import ProviderAccess, cause
 from voicepipe.ingress.telephony.signatures import Forbidden, OneTimeTokens
-from voicepipe.ingress.telephony.stream import StreamedCall, StreamEndpoint
+from voicepipe.ingress.telephony.stream import ExpectedStream, StreamedCall, StreamEndpoint
 from voicepipe.ingress.telephony.twilio_webhook import (
     VOICE,
     TransferTarget,
@@ -34,6 +36,8 @@ from voicepipe.ingress.telephony.twilio_webhook import (
 STREAM, AFTER = "/twilio/stream", "/twilio/after"
 STREAMS, TRANSFERS = "twilio streams", "twilio transfers"
 """What is handed over (`TakeoverParts`): tokens of streams that are expected, and calls that are transferred."""
+SIP_HEADER = "SipHeader_X-"
+"""Begins the names of a form's fields that have the headers of a SIP call."""
 OURS = "voicepipe"
 """Name of the stream parameter with the token of our TwiML: it shows that a later request for the stream is due to us
 as well. The signature alone would admit anybody who has seen one, since a stream's address is always the same."""
@@ -41,6 +45,9 @@ REMEMBERED_S = 60.0
 """Seconds for which a call is remembered: Twilio asks at once what comes after a stream."""
 DIALLED_S = 660.0
 """Seconds for which a call that is being transferred is remembered: it rings for ten minutes at most."""
+ASKED_S, FORWARDED_S = 12.0, 2.5
+"""Seconds that an agent's hook may take: Twilio waits 15 s for the answer to a webhook, and a directory that forwards
+one 3 s before it asks the next PoP."""
 STREAMED = 10_000
 """Calls that are remembered so that nobody streams them again: Twilio's signature has no expiry."""
 
@@ -53,15 +60,25 @@ class _Expected(NamedTuple):
     """The call was transferred, and nobody answered."""
     placed: Grant | None = None
     """The token with which a directory has sent the call here."""
+    said: HookAnswer | None = None
+    """As in `StreamedCall`."""
+
+
+class _Transferred(NamedTuple):
+    """A call that is transferred, and until which monotonic second it is remembered."""
+
+    until: float
+    said: HookAnswer | None
+    """As in `StreamedCall`: a call that comes back is answered by the same agent."""
+    target: TransferTarget | None = None
+    """None: it is being dialled."""
 
 
 class TwilioTransfers(msgspec.Struct):
     """Calls that are being transferred. Twilio asks for them by HTTP, after their streams have ended."""
 
-    targets: dict[str, tuple[float, TransferTarget]] = {}
-    """The target of each call that is transferred, and until which monotonic second it is remembered."""
-    dialled: dict[str, float] = {}
-    """Calls that are being dialled, and until when."""
+    targets: dict[str, _Transferred] = {}
+    dialled: dict[str, _Transferred] = {}
 
 
 class Twilio:
@@ -72,7 +89,8 @@ class Twilio:
     def __init__(self, pop: PopApi, calls: Calls, token: str) -> None:
         self._pop = pop
         self._access = ProviderAccess(pop, self.dialect.kind)
-        self._streams = StreamEndpoint(pop, calls, self, self._access)
+        self._hooked = HookedCalls(pop, self.dialect.kind)
+        self._streams = StreamEndpoint(pop, calls, self, self._access, self._hooked)
         self.token = token
         self._tokens = OneTimeTokens[_Expected](time.monotonic, partial(pop.takeover_parts.add, STREAMS))
         self._transfers = TwilioTransfers()
@@ -82,6 +100,8 @@ class Twilio:
         self._parts.join(TRANSFERS, TwilioTransfers, lambda: self._transfers, self._take_over, adds=True)
         self._streamed_before: deque[int] = deque(maxlen=STREAMED)
         """Hashes of their ids, which take the same memory however long an id is; Python salts them for each process."""
+        self._said: dict[str, HookAnswer] = {}
+        """What the hooks of calls in progress have said."""
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -100,13 +120,18 @@ class Twilio:
         except Forbidden as error:
             return self._access.forbid(request, "a webhook", error)
         asked, called = request.query_params.get("agent", ""), form.fields.get("To", "")
-        if forwarded:
-            self._access.check(
-                called, asked, forwarded.tenant
-            )  # What it raises has the directory go on to the next PoP.
-        elif reason := self._access.turns_down(called, asked):
-            return twilio_webhook.reject(reason)
-        return self._streamed(form.fields, form.url, asked, placed=forwarded)
+        call_id, origin = form.fields.get("CallSid", ""), _origin(form.fields)
+        within_s = FORWARDED_S if forwarded else ASKED_S
+        try:
+            tenant, agent = self._access.check(called, asked, forwarded.tenant if forwarded else "")
+            said = NO_ANSWER
+            if agent.hooks.asked_ms:
+                said = await self._ask(call_id, tenant, agent, origin, within_s)
+        except Refused as error:
+            if forwarded and not isinstance(error, Declined):
+                raise  # The directory goes on to the next PoP.
+            return twilio_webhook.reject(cause(error))
+        return self._streamed(form.fields, form.url, asked, _Expected(call_id, False, forwarded, said))
 
     async def after(self, request: Request) -> Response:
         """POST: the stream, or the attempt to transfer the call, has ended. Answers with TwiML that dials the agent's
@@ -117,26 +142,36 @@ class Twilio:
             return self._access.forbid(request, "a webhook", error)
         asked, call_id, now = request.query_params.get("agent", ""), form.get("CallSid", ""), time.monotonic()
         transfers = self._transfers
-        until, target = transfers.targets.pop(call_id, (0.0, None))
-        if target and until > now:
-            transfers.dialled = {call: kept for call, kept in transfers.dialled.items() if kept > now}
-            transfers.dialled[call_id] = now + DIALLED_S
-            return twilio_webhook.dial(target, _after(url, asked))
+        wanted = transfers.targets.pop(call_id, None)
+        if wanted and wanted.target and wanted.until > now:
+            transfers.dialled = {call: kept for call, kept in transfers.dialled.items() if kept.until > now}
+            transfers.dialled[call_id] = _Transferred(now + DIALLED_S, wanted.said)
+            return twilio_webhook.dial(wanted.target, _after(url, asked))
         failed = form.get("DialCallStatus", "completed") not in ("completed", "answered")
-        untaken = transfers.dialled.pop(call_id, 0.0) > now and failed
-        if untaken and not self._access.turns_down(form.get("To", ""), asked):
-            return self._streamed(form, url, asked, returned=True)
+        dialled = transfers.dialled.pop(call_id, None)
+        if dialled and dialled.until > now and failed and self._access.has_room(form.get("To", ""), asked):
+            return self._streamed(form, url, asked, _Expected(call_id, True, said=dialled.said))
         return twilio_webhook.hang_up()
 
-    def _streamed(
-        self, form: dict[str, str], url: str, asked: str, *, returned: bool = False, placed: Grant | None = None
-    ) -> Response:
+    async def _ask(self, call_id: str, tenant: Tenant, agent: Agent, origin: Origin, within_s: float) -> HookAnswer:
+        """What the hook of the call's agent says. Raises Refused."""
+        attempt = self._access.attempt()
+        attempt.by(tenant, agent)
+        try:
+            return await self._hooked.ask(call_id, tenant, agent, origin, within_s)
+        except Gone:  # Nobody wants it any more.
+            raise
+        except Refused as error:
+            self._access.refused(error, attempt)
+            raise
+
+    def _streamed(self, form: dict[str, str], url: str, asked: str, expected: _Expected) -> Response:
         """TwiML that has the call streamed to us, in answer to a request at `url`."""
         parameters = {
             "from": form.get("From", ""),
             "to": form.get("To", ""),
             "agent": asked,
-            OURS: self._tokens.make(_Expected(form.get("CallSid", ""), returned, placed)),
+            OURS: self._tokens.make(expected),
         }
         stream = "ws" + _base(url).removeprefix("http").removeprefix("ws") + STREAM
         return twilio_webhook.stream(stream, parameters, _after(url, asked))
@@ -159,11 +194,11 @@ class Twilio:
 
     # StreamProvider
 
-    def check(self, socket: WebSocket) -> str:
+    def check(self, socket: WebSocket) -> ExpectedStream:
         signatures.twilio(self.token, address(socket, self._public_url), (), socket.headers)
-        return ""
+        return ExpectedStream()
 
-    def admit(self, start: StreamStart, expected: str) -> StreamedCall:
+    def admit(self, start: StreamStart, expected: ExpectedStream) -> StreamedCall:
         rest = dict(start.parameters)
         caller, called, agent, token = (rest.pop(name, "") for name in ("from", "to", "agent", OURS))
         stream = _Expected(start.call_id, returned=False)
@@ -179,7 +214,10 @@ class Twilio:
         self._streamed_before.append(hash(start.call_id))
         self._access.came(stream.placed)
         network, owner = (stream.placed.network, stream.placed.tenant) if stream.placed else ("", "")
-        return StreamedCall(Origin(caller, called, rest), agent, start.sound, stream.returned, network, owner)
+        if stream.said is not None:
+            self._said[start.call_id] = stream.said
+        origin = Origin(caller, called, rest)
+        return StreamedCall(origin, agent, start.sound, stream.returned, network, owner, stream.said)
 
     async def transfer(self, start: StreamStart, target: str, ring_s: int) -> None:
         """Remember the target: Twilio asks for it once the stream has ended, and again if nobody answered. Raises
@@ -189,8 +227,9 @@ class Twilio:
                 f"this caller cannot be transferred: Twilio's webhook must be {VOICE} for that, and it is another one"
             )
         now = time.monotonic()
-        fresh = {start.call_id: (now + REMEMBERED_S, TransferTarget(target, ring_s))}
-        left = {call: kept for call, kept in self._transfers.targets.items() if kept[0] > now}
+        said = self._said.get(start.call_id)
+        fresh = {start.call_id: _Transferred(now + REMEMBERED_S, said, TransferTarget(target, ring_s))}
+        left = {call: kept for call, kept in self._transfers.targets.items() if kept.until > now}
         self._transfers.targets = left | fresh
         self._parts.add(TRANSFERS, TwilioTransfers(fresh))
 
@@ -205,6 +244,18 @@ class Twilio:
 
     async def ended(self, call_id: str, reason: str) -> None:
         """The stream is closed, which is all that Twilio needs."""
+        self._said.pop(call_id, None)
+
+    async def close(self) -> None:
+        """Stop: no call goes on any more."""
+        await self._hooked.close()
+
+
+def _origin(form: dict[str, str]) -> Origin:
+    """Where a call comes from, by its webhook: calls to a SIP domain of Twilio's bring their X- headers."""
+    headers = {name: value for name, value in form.items() if name.startswith(SIP_HEADER)}
+    return Origin(form.get("From", ""), form.get("To", ""),
+                  {name.removeprefix("SipHeader_"): value for name, value in headers.items()})  # fmt: skip
 
 
 def _base(url: str) -> str:

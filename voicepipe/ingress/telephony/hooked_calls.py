@@ -1,0 +1,107 @@
+"""Calls that ring while the hook of their agent is asked, and the slots that they hold until their streams come."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from voicepipe.agent import Agent, Origin
+from voicepipe.call_api import NO_ANSWER, CallSlot, HookAnswer, PopApi, Tenant
+from voicepipe.config.phone_config import StreamedKind
+from voicepipe.ingress.access import Gone
+
+logger = logging.getLogger(__name__)
+
+HELD_S = 15.0
+"""Seconds for which a slot is held, and an answer remembered, once the hook was asked. A stream comes within two."""
+
+
+@dataclass(slots=True)
+class _HookedCall:
+    """A call whose hook is asked, or was. `resources` has its slot."""
+
+    asked: asyncio.Task[HookAnswer]
+    slot: CallSlot
+    resources: ExitStack = field(default_factory=ExitStack)
+
+
+class HookedCalls:
+    """The calls of one provider whose agents have a hook, from its webhook until their streams come. Each has one slot
+    and is asked about once, however often its webhook comes."""
+
+    def __init__(self, pop: PopApi, kind: StreamedKind) -> None:
+        self._pop = pop
+        self._kind = kind
+        self._calls: dict[str, _HookedCall] = {}
+        """By the provider's id."""
+
+    def ask(
+        self, call_id: str, tenant: Tenant, agent: Agent, origin: Origin, within_s: float
+    ) -> Coroutine[Any, Any, HookAnswer]:
+        """Take a slot for the call, and ask the hook. The slot is held until the stream takes it. Raises Refused: there
+        is no slot. The coroutine returns what the hook has said within so many seconds, and raises Declined; Gone: the
+        call was given up meanwhile."""
+        call = self._calls.get(call_id)
+        if call is None:
+            with ExitStack() as resources:
+                slot = resources.enter_context(self._pop.admit(tenant, agent))
+                asked = asyncio.create_task(self._asked(call_id, slot, agent, origin, within_s))
+                call = self._calls[call_id] = _HookedCall(asked, slot, resources.pop_all())
+                asked.add_done_callback(lambda _: self._answered(call_id))
+        return _answer(call.asked)
+
+    async def _asked(self, call_id: str, slot: CallSlot, agent: Agent, origin: Origin, within_s: float) -> HookAnswer:
+        try:
+            async with asyncio.timeout(within_s):
+                return await self._pop.ask_hook(slot, agent, origin, self._kind)
+        except TimeoutError:
+            logger.warning("%s: %s: the hook of agent %s has not answered within %g s, for which the caller may wait: "
+                           "the agent answers as its file says", self._kind, call_id, agent.name, within_s)  # fmt: skip
+            return NO_ANSWER
+
+    def _answered(self, call_id: str) -> None:
+        """The hook was asked: the slot is held for the stream, if the call is to be answered."""
+        call = self._calls.get(call_id)
+        if call is None:
+            return
+        if call.asked.cancelled() or call.asked.exception():
+            call.resources.close()
+        asyncio.get_running_loop().call_later(HELD_S, self._expire, call_id, call)
+
+    def _expire(self, call_id: str, call: _HookedCall) -> None:
+        if self._calls.get(call_id) is call:
+            self.give_up(call_id)
+
+    def take(self, call_id: str) -> AbstractContextManager[CallSlot] | None:
+        """The slot of the call, whose stream has come, until the context ends; None: it holds none."""
+        call = self._calls.pop(call_id, None)
+        return _slot(call) if call and call.asked.done() else None
+
+    def give_up(self, call_id: str) -> None:
+        """The call is over, or its stream does not come: its slot is given back."""
+        if call := self._calls.pop(call_id, None):
+            call.asked.cancel()
+            call.resources.close()
+
+    async def close(self) -> None:
+        """Give all up: nothing is answered any more."""
+        asked = {call.asked for call in self._calls.values()}
+        for call_id in list(self._calls):
+            self.give_up(call_id)
+        if asked:
+            await asyncio.wait(asked)
+
+
+async def _answer(asked: asyncio.Task[HookAnswer]) -> HookAnswer:
+    await asyncio.wait({asked})
+    if asked.cancelled():
+        raise Gone("The caller has hung up.")
+    return asked.result()
+
+
+@contextmanager
+def _slot(call: _HookedCall) -> Iterator[CallSlot]:
+    with call.resources:
+        yield call.slot
