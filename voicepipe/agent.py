@@ -382,6 +382,8 @@ class CallSettings(msgspec.Struct, frozen=True):
     origin: Origin = Origin()
     variables: dict[str, str] = {}
     """Values of the agent's variables in this call. The texts of `agent` are filled in already."""
+    given: dict[str, str] = {}
+    """Values that the hook gave, also for variables that only an agent has who may take the call over."""
     secret_variables: frozenset[str] = frozenset()
     """Names of those that no record holds: they stand in headers, so they may be keys."""
     began: str = ""

@@ -34,7 +34,6 @@ from voicepipe.call_api import (
     HookRun,
     IncomingCallsApi,
     Observer,
-    RecordsApi,
     Refusal,
     ReplyRequest,
     Size,
@@ -67,6 +66,7 @@ from voicepipe.ingress import server
 from voicepipe.line import NO_TRANSFER, Line
 from voicepipe.observe.dashboard import Dashboard
 from voicepipe.observe.metrics import Metrics
+from voicepipe.operator_views import RecordsApi
 from voicepipe.pop import pop_http
 from voicepipe.pop.hooks import HookCaller
 from voicepipe.pop.incoming_calls import IncomingCalls

@@ -7,10 +7,10 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from tests.records.test_records import caller, got, over, secrets, settings  # noqa: F401
-from voicepipe.call_api import CallSelection, CostQuery, RecordQuery
 from voicepipe.ingress.access import NotPermitted
 from voicepipe.ingress.wire_errors import WireError
 from voicepipe.operator_api.records_http import USUAL, cost_query, cursor, deletion, query
+from voicepipe.operator_views import CallSelection, CostQuery, RecordQuery
 from voicepipe.pop.running import running
 
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.hostile_values import HOSTILE
-from voicepipe.agent import NOWHERE, Agent, Origin, Tool, Webhook
+from voicepipe.agent import NOWHERE, Agent, HandOver, Origin, Tool, Webhook
 from voicepipe.call_api import NO_ANSWER, HookAnswer
 from voicepipe.conversation.prompt import ToolCall, with_origin
 from voicepipe.ingress.realtime.session import Session
@@ -142,3 +142,12 @@ def test_what_a_hook_says_is_laid_over_the_agent_that_answers_as_it_is() -> None
     settings = settings_of(agent, NOWHERE, said, now)
     assert (settings.agent.greeting, settings.instructions) == ("", "Be brief.\n\nThe caller is {{name}}.")
     assert settings_of(Agent("mute"), NOWHERE, said, now).instructions == "The caller is {{name}}."
+
+
+def test_whoever_takes_over_has_the_hook_s_values_for_names_that_the_first_agent_does_not_have() -> None:
+    reception = Agent("reception", hand_over={"billing": HandOver("Invoices.")})
+    billing = Agent("billing", instructions="Invoice {{invoice}} of {{patient}}.",
+                    variables={"invoice": "none", "patient": "unknown"})  # fmt: skip
+    first = settings_of(reception, NOWHERE, HookAnswer(variables={"invoice": "17"}), NOW)
+    assert first.variables == {}
+    assert ColleagueSettings(first, NOW).of(billing).instructions == "Invoice 17 of unknown."

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from tests.records.kept_calls import HOST, LONG_AGO, call, said
 from tests.records.test_records import caller, got, over, secrets, settings  # noqa: F401
-from voicepipe.call_api import CostQuery
 from voicepipe.observe.call_followers import CallEnd
+from voicepipe.operator_views import CostQuery
 from voicepipe.pop.running import running
 from voicepipe.records import store
 from voicepipe.records.costs import Costs, costs

@@ -17,7 +17,7 @@ from tests.records.receiver import receiving
 from tests.records.test_records import got, over, secrets, settings
 from tests.support.ports import free_port
 from tests.support.waiting import until
-from voicepipe.call_api import Deleted
+from voicepipe.operator_views import Deleted
 from voicepipe.pop.pop import Pop
 from voicepipe.pop.running import running
 from voicepipe.records import deliveries, records, store

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from tests.records.kept_calls import HOST, LONG_AGO, call, said
 from voicepipe.base.secret_source import SecretSource
-from voicepipe.call_api import CallSelection, Deleted, RecordQuery
 from voicepipe.line import NetworkQuality
 from voicepipe.observe.call_followers import CallEnd, CallFacts
 from voicepipe.observe.last_turns import FullTurn
+from voicepipe.operator_views import CallSelection, Deleted, RecordQuery
 from voicepipe.records import store
 from voicepipe.records.record import CallRecord
 from voicepipe.records.store import Delivery, Store

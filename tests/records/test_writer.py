@@ -10,7 +10,7 @@ import pytest
 
 from tests.records.kept_calls import HOST, call
 from tests.support.waiting import until
-from voicepipe.call_api import RecordQuery
+from voicepipe.operator_views import RecordQuery
 from voicepipe.records import store, writer
 from voicepipe.records.store import Store
 from voicepipe.records.writer import RecordWriter, Then

@@ -9,7 +9,7 @@ import msgspec
 
 from voicepipe.base.caller_number import same_number
 from voicepipe.base.errors import Reason
-from voicepipe.call_api import NO_TENANT, CallSelection, Deleted, Refusal
+from voicepipe.call_api import NO_TENANT, Refusal
 from voicepipe.config import PopConfig
 from voicepipe.config.pop_config import USUAL, RedactionConfig
 from voicepipe.health import Health
@@ -22,6 +22,7 @@ from voicepipe.observe.last_turns import FullTurn, LastTurns, ListedTurn
 from voicepipe.observe.refusals import NOT_ADMITTED, RefusalCounts
 from voicepipe.observe.turn_figures import Figures, TimeBucket, axis, figures, over_time, share, upper_bound
 from voicepipe.observe.turn_waits import waits
+from voicepipe.operator_views import CallSelection, Deleted
 
 JUDGED = 50
 """Late turns from which causes are found, the newest ones."""
@@ -78,8 +79,8 @@ class DashboardView(msgspec.Struct, kw_only=True):
 
 class Dashboard:
     """Keeps what the operator's dashboard shows of one PoP, and puts it together when somebody looks. Implements
-    `call_api.DashboardApi`. `health` is `Pop.health`; `clock` gives Unix seconds. `followers` and `traces` also follow
-    the calls. `cost` is `CostMeter.so_far`."""
+    `operator_views.DashboardApi`. `health` is `Pop.health`; `clock` gives Unix seconds. `followers` and `traces` also
+    follow the calls. `cost` is `CostMeter.so_far`."""
 
     def __init__(
         self, pop: PopConfig, health: Callable[[], Health], clock: Callable[[], float] = time.time,

@@ -46,7 +46,7 @@ TIRING_MS = 177.3
 
 
 class Metrics(TurnMetrics):
-    """The metrics of a PoP for Prometheus. Implements `call_api.MetricsApi`.
+    """The metrics of a PoP for Prometheus. Implements `operator_views.MetricsApi`.
     `health` is `Pop.health`; `traces` have the number of spans that were dropped."""
 
     def __init__(self, pop: PopConfig, health: Callable[[], Health], traces: CallTracer = UNTRACED) -> None:
@@ -125,7 +125,7 @@ class Metrics(TurnMetrics):
     # Asked.
 
     def read(self, accept: str) -> Callable[[], tuple[bytes, str]]:
-        """As `call_api.MetricsApi.read`."""
+        """As `operator_views.MetricsApi.read`."""
         here = self._here
         now = present(here, self._pop, self._health(), self._traces.dropped)
         others = (metric for other in self.others for metric in other(here))

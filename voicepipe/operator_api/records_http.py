@@ -13,10 +13,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from voicepipe.base.errors import Unauthorized
-from voicepipe.call_api import CallSelection, CostQuery, KeptCall, PopApi, RecordQuery, RecordsApi
+from voicepipe.call_api import PopApi
 from voicepipe.ingress.access import AccessControl, CallGoesOn, NotPermitted, UnknownRecord, uncached, viewer
 from voicepipe.ingress.api_keys import account, brings_token
 from voicepipe.ingress.wire_errors import WireError
+from voicepipe.operator_views import CallSelection, CostQuery, KeptCall, RecordQuery, RecordsApi
 
 RECORDS, COSTS = "/v1/records", "/v1/costs"
 MOST, USUAL = 1000, 100

@@ -18,7 +18,8 @@ MOST_NAMED = 5
 def settings_of(agent: Agent, origin: Origin, said: HookAnswer, now: datetime) -> CallSettings:
     """The settings of a call from there that begins `now` (with a time zone, whichever). `said`: the answer of the
     agent's hook."""
-    if unknown := sorted(said.variables.keys() - agent.variables.keys()):
+    unknown = sorted(said.variables.keys() - agent.variables.keys())
+    if unknown and not agent.hand_over:  # Whoever takes the call over may have them.
         log.warning("agent %s: its hook gives variables that its file's [variables] does not list; they are left out: "
                     "%s", agent.name, ", ".join(map(quoted, unknown[:MOST_NAMED])))  # fmt: skip
     now = now.astimezone(zone(agent.time_zone))
@@ -28,7 +29,7 @@ def settings_of(agent: Agent, origin: Origin, said: HookAnswer, now: datetime) -
         log.warning("agent %s: with the values of this call nobody can be called at transfer.%s, so it is left out",
                     agent.name, " and transfer.".join(sorted(lost)))  # fmt: skip
     settings = CallSettings.of(_as_said(its, said), origin, values)
-    return replace(settings, began=moment_of(now), secret_variables=secret_names(agent))
+    return replace(settings, began=moment_of(now), secret_variables=secret_names(agent), given=said.variables)
 
 
 def _as_said(agent: Agent, said: HookAnswer) -> Agent:
@@ -52,12 +53,10 @@ class ColleagueSettings:
         self._made: dict[str, tuple[Agent, CallSettings]] = {}
 
     def of(self, agent: Agent) -> CallSettings:
-        """Values that the hook gave for variables of both agents hold for this one, too."""
+        """Values that the hook gave hold for this agent, too."""
         known, settings = self._made.get(agent.name, (None, None))
         if settings is None or known is not agent:
-            usual = self._first.agent.variables
-            given = {name: value for name, value in self._first.variables.items()
-                     if name in agent.variables and value != usual.get(name)}  # fmt: skip
+            given = {name: value for name, value in self._first.given.items() if name in agent.variables}
             settings = settings_of(agent, self._first.origin, HookAnswer(variables=given), self._began)
             self._made[agent.name] = agent, settings
         return settings

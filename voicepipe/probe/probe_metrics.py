@@ -95,7 +95,7 @@ class ProbeMetrics:
         self._lag.set(lag_s)
 
     def read(self, accept: str) -> Callable[[], tuple[bytes, str]]:
-        """As `call_api.MetricsApi.read`."""
+        """As `operator_views.MetricsApi.read`."""
         return written(self._registry, accept)
 
     def _show(self, series: ProbeSeries, gauge: Gauge, labels: tuple[str, ...], value: float) -> None:

@@ -4,7 +4,7 @@ import sqlite3
 
 import msgspec
 
-from voicepipe.call_api import CostQuery
+from voicepipe.operator_views import CostQuery
 from voicepipe.records.record import RecordedHost
 from voicepipe.sizing.price import host_cost, idle_cost, thousand_tokens_cost
 

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from voicepipe.call_api import HookRun, KeptCall
+from voicepipe.call_api import HookRun
 from voicepipe.line import NetworkQuality
 from voicepipe.observe.call_followers import CallEnd, CallFacts
 from voicepipe.observe.last_turns import FullTurn
 from voicepipe.observe.turn_figures import percentile_ms
+from voicepipe.operator_views import KeptCall
 from voicepipe.sizing.price import call_cost
 
 CUT = "cut"

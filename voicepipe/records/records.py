@@ -21,11 +21,11 @@ from voicepipe.agent import Hooks
 from voicepipe.base.errors import ConfigError, RecordsFailing
 from voicepipe.base.ranges import is_url
 from voicepipe.base.takeover import TakeoverParts
-from voicepipe.call_api import CallSelection, CostQuery, Deleted, RecordQuery
 from voicepipe.config import Config
 from voicepipe.observe.call_followers import CallEnd, CallFacts, CallFollower
 from voicepipe.observe.last_turns import FullTurn
 from voicepipe.observe.metric_families import HERE, at_present
+from voicepipe.operator_views import CallSelection, CostQuery, Deleted, RecordQuery
 from voicepipe.records import signing
 from voicepipe.records.costs import Costs, costs
 from voicepipe.records.deliveries import RECORDS, Deliveries
@@ -68,7 +68,7 @@ class _Notice(NamedTuple):
 
 class Records(CallFollower):
     """The records of a PoP: it follows the calls, writes them down, and finds them again. Implements
-    `call_api.RecordsApi`."""
+    `operator_views.RecordsApi`."""
 
     def __init__(
         self, path: Path, host: RecordedHost, deliveries: Deliveries, lines: str, keep_s: float, hooks: HooksOf,

@@ -15,9 +15,10 @@ import msgspec
 from msgspec.structs import asdict, astuple, replace
 
 from voicepipe.base.caller_number import SEPARATORS, compact
-from voicepipe.call_api import NO_TENANT, CallSelection, Deleted, RecordQuery
+from voicepipe.call_api import NO_TENANT
 from voicepipe.observe.call_followers import CallEnd, CallFacts
 from voicepipe.observe.last_turns import FullTurn
+from voicepipe.operator_views import CallSelection, Deleted, RecordQuery
 from voicepipe.records.record import CUT, CallRecord, CallSummary, RecordedHost, summary
 
 VERSION = 1

@@ -60,7 +60,7 @@ class FleetMetrics:
     def read(
         self, accept: str, pops: Sequence[SeenPop], relayed: int, is_cut_off: bool
     ) -> Callable[[], tuple[bytes, str]]:
-        """As `call_api.MetricsApi.read`."""
+        """As `operator_views.MetricsApi.read`."""
         self._now.metrics = [*self._of_pops(pops), *self._of_itself(relayed, is_cut_off)]
         return written(self._registry, accept)
 
