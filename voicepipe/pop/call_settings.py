@@ -29,7 +29,8 @@ def settings_of(agent: Agent, origin: Origin, said: HookAnswer, now: datetime) -
         log.warning("agent %s: with the values of this call nobody can be called at transfer.%s, so it is left out",
                     agent.name, " and transfer.".join(sorted(lost)))  # fmt: skip
     settings = CallSettings.of(_as_said(its, said), origin, values)
-    return replace(settings, began=moment_of(now), secret_variables=secret_names(agent), given=said.variables)
+    return replace(settings, began=moment_of(now), secret_variables=secret_names(agent), given=said.variables,
+                   written_instructions=agent.instructions)  # fmt: skip
 
 
 def _as_said(agent: Agent, said: HookAnswer) -> Agent:
