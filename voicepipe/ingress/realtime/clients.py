@@ -89,7 +89,8 @@ class RealtimeClients:
         if not self._clients:
             self._translator.catch_up(self.call.reply, self.call.sent_ms)
         outbox = Outbox(self.call.limits.unread_bytes, on_full)
-        outbox.put(self._numbered(wire.SessionCreated(session=rights.shown(self._translator.shown, self.call.settings))))
+        shown = rights.shown(self._translator.shown, self.call.settings)
+        outbox.put(self._numbered(wire.SessionCreated(session=shown)))
         if self._control:
             self._clients[outbox] = rights
         else:
