@@ -380,6 +380,8 @@ class CallSettings(msgspec.Struct, frozen=True):
 
     agent: Agent
     instructions: str = ""
+    written_instructions: str = ""
+    """The agent's as its file has them: without values of this call, and without what a hook adds."""
     voice: str = ""
     speed: float = 1.0
     tools: tuple[ToolSpec, ...] = ()
@@ -406,7 +408,8 @@ class CallSettings(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, agent: Agent, origin: Origin = NOWHERE, variables: Mapping[str, str] | None = None) -> "CallSettings":
         """The settings of a call whose client has changed nothing."""
-        return cls(agent, agent.instructions, agent.voice, agent.speed, origin=origin, variables=dict(variables or {}))
+        return cls(agent, agent.instructions, agent.instructions, agent.voice, agent.speed, origin=origin,
+                   variables=dict(variables or {}))  # fmt: skip
 
     @property
     def told_variables(self) -> dict[str, str]:
@@ -420,5 +423,5 @@ class CallSettings(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(
             self, agent=other.agent, instructions=other.instructions, voice=other.voice, speed=other.speed,
             variables=other.variables, secret_variables=other.secret_variables, began=other.began,
-            tool_choice="auto", **locked,
+            written_instructions=other.written_instructions, tool_choice="auto", **locked,
         )  # fmt: skip

@@ -31,6 +31,7 @@ def test_texts_are_filled_with_the_file_s_values_or_the_hook_s() -> None:
     assert settings_of(AGENT, NOWHERE, NO_ANSWER, NOW).agent.greeting == "Good day, dear guest."
     its = settings_of(AGENT, Origin("+49"), HookAnswer(variables={"customer": "Ann", "token": "t1"}), NOW)
     assert its.instructions == its.agent.instructions == "Be kind. It is 2:05 pm. The caller is Ann."
+    assert its.written_instructions == AGENT.instructions
     assert (its.variables, its.told_variables) == ({"customer": "Ann", "token": "t1"}, {"customer": "Ann"})
     assert its.agent.tools[0].webhook == Webhook("https://h.example/", {"authorization": "Bearer t1"})
     assert its.origin == Origin("+49")

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from tests.support.hook_server import SLOW, HookServer, hook_server
@@ -52,6 +53,17 @@ async def test_a_receiver_gets_each_turn_in_order() -> None:
             "tools": [{"name": "book", "took": 40.0, "result": "done"}],
         }  # fmt: skip
         assert first == {"event": "turn", "call": call, "agent": "clinic", "pop": "fra1", "tenant": "acme"}
+
+
+async def test_after_a_hand_over_the_hook_of_the_agent_that_answered_is_told_who_speaks() -> None:
+    """Hooks of a call are those of the agent that answered it."""
+    async with hook_server(204) as server, ToolRunner() as tools:
+        hooks = await follow(server, tools, 0)
+        hooks.handed_over(CALL, "billing")
+        said = turn(1)
+        hooks.turn(CALL, msgspec.structs.replace(said, turn=msgspec.structs.replace(said.turn, agent="billing")))
+        await until(lambda: len(server.asked) == 2)
+        assert [asked["agent"] for asked in server.asked] == ["clinic", "billing"]
 
 
 async def test_what_a_receiver_is_too_slow_for_is_dropped_and_counted(

@@ -33,7 +33,8 @@ def settings_of(
                     agent.name, " and transfer.".join(sorted(lost)))  # fmt: skip
     settings = CallSettings.of(_as_said(its, said), origin, values)
     secrets = secret_names(agent).union(*map(secret_names, colleagues if agent.variables else ()))
-    return replace(settings, began=moment_of(now), secret_variables=secrets, given=said.variables)
+    return replace(settings, began=moment_of(now), secret_variables=secrets, given=said.variables,
+                   written_instructions=agent.instructions)  # fmt: skip
 
 
 def _as_said(agent: Agent, said: HookAnswer) -> Agent:

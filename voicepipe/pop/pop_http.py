@@ -138,11 +138,12 @@ class Realtime:
         asked = decoded(sent or b"{}", SecretRequest)
         agent = find_agent(self._pop, who.tenant, agent_of(asked))
         fresh = Caller(who.tenant, agent.name, bytes(asked.session), asked.locked)
-        session, _ = effective_session(self._pop.settings(agent), fresh)
+        session, settings = effective_session(self._pop.settings(agent), fresh)
         check_session(session, self._pop.config.limits)
         # A directory makes keys of its own, and asks whether the session will do.
         made = ("", 0) if who.grant else self._secrets.make(fresh, asked.expires_after.seconds)
         shown = session.replaced(VOICE, self._voice_of(session, agent))
+        shown = Rights.of(fresh, agent).shown(shown, settings)
         return uncached({"value": made[0], "expires_at": made[1], "session": shown})
 
     def _voice_of(self, session: Session, agent: Agent) -> str:

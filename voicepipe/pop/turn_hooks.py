@@ -38,7 +38,8 @@ class TurnHooks(CallFollower):
         self._calls: dict[str, _TurnTeller] = {}
 
     def follow(self, call_id: str, settings: CallSettings, tenant: str) -> None:
-        """A call is answered with these settings: tell the hook of its agent, if that has one."""
+        """A call is answered with these settings: tell the hook of its agent, if that has one. Who takes the call over
+        later changes nothing in that."""
         hooks, origin = settings.agent.hooks, settings.origin
         if not hooks.on_turn:
             return

@@ -17,6 +17,7 @@ from voicepipe.conversation.events import (
     SpeechStopped,
 )
 from voicepipe.ingress.realtime.clients import RealtimeClients
+from voicepipe.ingress.realtime.rights import Rights
 
 HAPPENS: Happens = (
     SpeechStarted("asked", 100), SpeechStopped("asked", 900), ItemAdded(Item("asked", text="when?"), None, spoken=True),
@@ -94,3 +95,17 @@ async def test_the_session_is_that_of_the_agent_that_has_taken_over_for_who_is_t
     assert (updated["audio"]["output"]["voice"], updated["audio"]["output"]["speed"]) == ("de", 1.5)
     (created,) = [event["session"] for event in await told(late)]
     assert (created["model"], created["instructions"]) == ("clinic", "Be brief.")
+
+
+async def test_of_an_agent_that_has_taken_over_who_holds_an_ek_key_sees_the_instructions_of_its_file() -> None:
+    call, _ = hosted()
+    clients = RealtimeClients.of(call)
+    program, browser = clients.join(lambda: None), clients.join(lambda: None, Rights(of_tenant=False))
+    filled = CallSettings.of(Agent("booking", instructions="You book for Ann."))
+    filled = msgspec.structs.replace(filled, written_instructions="You book for {{customer}}.")
+    call.control.configure(call.settings.handed_to(filled))
+    happen(call, (AgentChanged(call.settings),))
+    late = clients.join(lambda: None, Rights(of_tenant=False))
+    call.close()
+    shown = [(await told(each))[-1]["session"]["instructions"] for each in (program, browser, late)]
+    assert shown == ["You book for Ann.", "You book for {{customer}}.", "You book for {{customer}}."]

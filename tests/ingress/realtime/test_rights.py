@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -13,12 +14,14 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from tests.ingress.fake_pop import FakePop, limited, serving
-from voicepipe.agent import Agent, Part, Tool
-from voicepipe.call_api import Tenant
+from voicepipe.agent import NOWHERE, Agent, AgentHooks, CallSettings, Origin, Part, Tool
+from voicepipe.call_api import NO_ANSWER, HookAnswer, Tenant
 from voicepipe.conversation.events import Item
 from voicepipe.ingress import api_keys, blocks, server
-from voicepipe.ingress.realtime.rights import Rights
+from voicepipe.ingress.realtime.rights import Rights, permitted
+from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.wire_errors import WireError
+from voicepipe.pop.call_settings import settings_of
 
 BOOK = Tool("book", webhook=None, function="a:b")
 CLIENT_TOOL = {"type": "function", "name": "show", "parameters": {}}
@@ -269,3 +272,88 @@ async def test_thousands_of_small_messages_at_once_are_carried_out_in_order() ->
         async with asyncio.timeout(60):
             seen = [json.loads(await socket.recv())["error"]["event_id"] for _ in range(3000)]
         assert seen == [str(n) for n in range(3000)]
+
+
+TEMPLATE = "Be brief. The caller is {{customer}}."
+TOLD = "Be brief. The caller is Ann.\n\nAnn owes 300 euros."
+SAID = HookAnswer(variables={"customer": "Ann"}, instructions="Ann owes 300 euros.")
+
+
+class HookedPop(FakePop):
+    """Its agent has a hook, which says who calls."""
+
+    def __init__(self, *locked: Part) -> None:
+        super().__init__(keys={"sk-shop": Tenant("shop")})
+        hooks, variables = AgentHooks(before_call="hooks:ask"), {"customer": "a guest"}
+        self.known["front-desk"] = Agent(
+            "front-desk", instructions=TEMPLATE, voice="en-us", hooks=hooks, variables=variables, locked=locked
+        )
+
+        async def says() -> HookAnswer:
+            return SAID
+
+        self.hook = says
+
+    def settings(self, agent: Agent, origin: Origin = NOWHERE, said: HookAnswer = NO_ANSWER) -> CallSettings:
+        return settings_of(agent, origin, said, datetime(2026, 11, 30, tzinfo=UTC))
+
+
+@asynccontextmanager
+async def connected(address: str, key: str, query: str = "") -> AsyncIterator[tuple[ClientConnection, dict[str, Any]]]:
+    """A WebSocket, and the session that it is shown first."""
+    headers = {"Authorization": f"Bearer {key}"}
+    async with connect(f"ws://{address}/v1/realtime{query}", proxy=None, additional_headers=headers) as socket:
+        yield socket, json.loads(await socket.recv())["session"]
+
+
+@pytest.mark.parametrize("locked", [(), ("instructions",)])
+async def test_who_holds_an_ek_key_does_not_see_what_a_hook_said_and_changes_nothing_by_sending_back_what_they_see(
+    locked: tuple[Part, ...],
+) -> None:
+    pop = HookedPop(*locked)
+    async with serving(pop) as address:
+        made = (await secret(address)).json()
+        assert made["session"]["instructions"] == TEMPLATE, "as its holder sees it"
+        async with connected(address, made["value"]) as (socket, shown):
+            assert shown["instructions"] == TEMPLATE
+            call = pop.calls[0]
+            async with connected(address, "sk-shop", f"?call_id={call.id}") as (program, all_of_it):
+                assert all_of_it["instructions"] == TOLD
+                [updated] = await answers(socket, update(**shown), "session.updated")
+                assert updated["session"]["instructions"] == TEMPLATE
+                assert json.loads(await program.recv())["session"]["instructions"] == TOLD
+            assert call.settings.instructions == TOLD
+            if not locked:
+                await answers(socket, create(instructions=TEMPLATE), "response.done")
+                assert call.requests[-1].instructions == TOLD
+                [updated] = await answers(socket, update(instructions="Sell shoes."), "session.updated")
+                assert updated["session"]["instructions"] == call.settings.instructions == "Sell shoes."
+                [updated] = await answers(socket, update(instructions=TEMPLATE), "session.updated")
+                assert (updated["session"]["instructions"], call.settings.instructions) == (TEMPLATE, TOLD)
+
+
+async def test_a_tenant_s_own_key_sees_what_a_hook_said() -> None:
+    async with serving(HookedPop()) as address, connected(address, "sk-shop") as (socket, shown):
+        assert shown["instructions"] == TOLD
+        [updated] = await answers(socket, update(instructions=TEMPLATE), "session.updated")
+        assert updated["session"]["instructions"] == TEMPLATE, "its own words"
+
+
+def test_a_session_that_comes_with_an_offer_may_be_the_one_that_was_shown_with_the_key() -> None:
+    pop = HookedPop("instructions")
+    settings = pop.settings(pop.known["front-desk"], said=SAID)
+    session = Session.of(settings, id="sess_1")
+    holder = Rights(frozenset({"instructions"}), of_tenant=False)
+    assert permitted(holder, session, {"instructions": TEMPLATE}, settings).instructions == TOLD
+    with pytest.raises(WireError, match="locked"):
+        permitted(holder, session, {"instructions": "Sell shoes."}, settings)
+
+
+def test_words_that_came_with_the_key_are_shown_and_kept() -> None:
+    """Even where they are those of the agent's file, letter by letter."""
+    pop = HookedPop()
+    settings = pop.settings(pop.known["front-desk"], said=SAID)
+    session = Session.of(settings, id="sess_1").updated({"instructions": TEMPLATE})
+    holder = Rights(of_tenant=False)
+    assert holder.shown(session, settings).instructions == TEMPLATE
+    assert permitted(holder, session, {"instructions": TEMPLATE}, settings).instructions == TEMPLATE

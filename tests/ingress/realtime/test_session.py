@@ -26,6 +26,7 @@ settings = st.builds(
     CallSettings,
     agent=st.just(AGENT),
     instructions=texts,
+    written_instructions=st.just(AGENT.instructions),
     voice=texts,
     speed=st.floats(SLOWEST, FASTEST),
     tools=st.lists(st.builds(ToolSpec, texts.filter(bool), texts, st.just({"type": "object"})), max_size=3).map(tuple),

@@ -1,18 +1,21 @@
-"""Calls that ring while their agent's hook is asked, as calls do whose answer is not acknowledged: they hold slots."""
+"""Calls that ring while their agent's hook is asked: they hold slots as all calls do."""
 
 import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 import msgspec
 import pytest
 
 from tests.ingress.fake_pop import FakePop, serving
-from tests.ingress.sip.peer import phone, sip
+from tests.ingress.sip.peer import Phone, phone, sip
 from tests.support.waiting import until
 from voicepipe.agent import Agent, AgentHooks, Origin
-from voicepipe.base.errors import Declined
-from voicepipe.call_api import NO_ANSWER, CallSlot, DoorKind, HookAnswer
+from voicepipe.base.errors import Declined, PopFull
+from voicepipe.call_api import NO_ANSWER, CallSlot, DoorKind, HookAnswer, Tenant
 from voicepipe.config.phone_config import SipTrunk
 from voicepipe.config.pop_config import PopConfig
+from voicepipe.ingress.sip.unacknowledged import T1_S
 
 ONE = SipTrunk(name="one", addresses=("127.0.0.8",))
 OTHER = SipTrunk(name="other", addresses=("127.0.0.9",))
@@ -28,6 +31,13 @@ class AskingPop(FakePop):
         self.said = asyncio.Event()
         self.fails: Exception | None = None
 
+    @contextmanager
+    def admit(self, tenant: Tenant, agent: Agent, replaced: CallSlot | None = None) -> Iterator[FakePop]:
+        if self.live - bool(replaced) >= self.config.pop.slots:
+            raise PopFull("All slots are taken.")
+        with super().admit(tenant, agent, replaced) as slot:
+            yield slot
+
     async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
         await self.said.wait()
         if self.fails:
@@ -35,23 +45,49 @@ class AskingPop(FakePop):
         return NO_ANSWER
 
 
-async def test_the_sender_with_most_calls_gives_one_up_to_another_sender() -> None:
-    pop = AskingPop()
-    async with serving(pop), phone(pop, "127.0.0.8") as ann, phone(pop, "127.0.0.8") as bob:
-        for each in (ann, bob):
+@asynccontextmanager
+async def ringing(pop: FakePop, *hosts: str) -> AsyncIterator[list[Phone]]:
+    """One telephone at each address, whose call rings."""
+    async with AsyncExitStack() as phones:
+        callers = [await phones.enter_async_context(phone(pop, host)) for host in hosts]
+        for each in callers:
             each.invite()
             await each.got("INVITE", 180)
-        async with phone(pop, "127.0.0.9") as cat:
-            cat.invite()
-            await cat.got("INVITE", 180)
-            assert (await ann.final("INVITE")).code == 503
-            assert [(refused.reason, refused.status) for refused in pop.refusals] == [("full", 503)]
-            pop.said.set()
-            for each in (bob, cat):
-                each.took(await each.final("INVITE"))
-                each.ack()
-                await each.hang_up()
+        yield callers
+
+
+async def test_calls_that_ring_hold_all_slots_as_other_calls_do_and_give_way_to_nobody() -> None:
+    pop = AskingPop(slots=4)
+    async with serving(pop), ringing(pop, "127.0.0.8", "127.0.0.8", "127.0.0.8", "127.0.0.9") as callers:
+        for host in ("127.0.0.8", "127.0.0.9"):
+            async with phone(pop, host) as late:
+                assert (await late.dial()).code == 503
+        assert [refused.reason for refused in pop.refusals] == ["full", "full"]
+        pop.said.set()
+        for each in callers:
+            answer = await each.final("INVITE")
+            assert answer.code == 200
+            each.took(answer)
+            each.ack()
+            await each.hang_up()
         await until(lambda: pop.live == 0)
+
+
+async def test_who_forges_invites_of_a_trunk_does_not_keep_others_out_by_calls_that_ring_again_and_again() -> None:
+    """Each of them is answered once, and not acknowledged. Those in their places count as not acknowledged at once."""
+    pop = AskingPop(slots=4)
+    async with serving(pop), ringing(pop, *["127.0.0.8"] * 4) as forged:
+        pop.said.set()
+        for each in forged:
+            assert (await each.final("INVITE")).code == 200
+        pop.said.clear()
+        await asyncio.sleep(T1_S)
+        async with ringing(pop, *["127.0.0.8"] * 4) as again:
+            for _ in range(2):
+                async with ringing(pop, "127.0.0.9"):
+                    assert pop.live == 4
+            await until(lambda: any(said.code == 503 for said in again[0].said))
+        pop.said.set()
 
 
 async def test_a_call_that_rings_is_answered_after_the_ringing_time_and_not_twice_it() -> None:

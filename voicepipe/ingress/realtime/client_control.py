@@ -137,7 +137,7 @@ class ClientControl:
         before = self._translator.session
         session = self._voices.echoed(before.updated(event.session), voice := before.audio.output.voice)
         check_session(session, self._limits)
-        session, refused = asked.rights.session(before, session, self._agent)
+        session, refused = asked.rights.session(before, session, self._call.settings)
         session = self._voices.known(session, voice)
         for error in refused:
             asked.answer(say.ErrorEvent.of(error, event.event_id))
@@ -197,7 +197,7 @@ class ClientControl:
         params = event.response or ask.ResponseParams()
         asked.rights.check_response(params, self._translator.session, self._agent)
         check_number(params.input or (), self._limits)
-        request = self._request(params)
+        request = self._request(params, asked.rights)
         check_input(request.input or (), self._limits)
         for n, item in enumerate(request.input or ()):
             asked.rights.check_item(item, self._agent, f"response.input[{n}]")
@@ -206,7 +206,7 @@ class ClientControl:
     async def _response_cancel(self, event: ask.ResponseCancel, asked: ClientRequest) -> None:
         self._call.cancel_reply(event.response_id)
 
-    def _request(self, params: ask.ResponseParams) -> ReplyRequest:
+    def _request(self, params: ask.ResponseParams, rights: Rights) -> ReplyRequest:
         voice = voice_name(params.audio.output.voice) if params.audio and params.audio.output else None
         if not isinstance(voice, str | None):
             raise WireError("invalid_type", "Invalid type for 'response.audio.output.voice': expected a name.",
@@ -217,7 +217,7 @@ class ClientControl:
         modalities = params.output_modalities
         limit = params.max_output_tokens
         return ReplyRequest(
-            instructions=params.instructions,
+            instructions=rights.meant(params.instructions, self._call.settings),
             tools=None if params.tools is None else tuple(tool.spec for tool in params.tools),
             tool_choice=None if params.tool_choice is None else tool_choice(params.tool_choice),
             modality=None if modalities is None else "audio" if "audio" in modalities else "text",

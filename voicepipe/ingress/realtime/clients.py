@@ -58,11 +58,11 @@ class RealtimeClients:
         self.call = call
         self.share = CallLoopShare(call.limits.client_percent)
         """Share of the loop's time for what the clients ask."""
-        self._clients: list[Outbox] = []
+        self._clients: dict[Outbox, Rights] = {}
         self._event_prefix = fresh_id("event")
         self._events = 0
         self._translator = Translator(
-            session, fresh_id("conv"), audio_in_events=sound_line(call) is not None, tells_tools=rights.own_tools
+            session, fresh_id("conv"), audio_in_events=sound_line(call) is not None, tells_tools=rights.of_tenant
         )
         self._control = None if call.is_over else ClientControl(call, self._translator, self._emit)
         """None once the call is over."""
@@ -81,17 +81,18 @@ class RealtimeClients:
         """How the end of the call is announced."""
         return GOODBYES.get(self.call.reason, Goodbye(1000))
 
-    def join(self, on_full: Callable[[], None]) -> Outbox:
-        """Add a client that gets every event from now on, the session first. `on_full` is called when it does not read
-        them. Raises CallFull."""
+    def join(self, on_full: Callable[[], None], rights: Rights = EVERYTHING) -> Outbox:
+        """Add a client that gets every event from now on, the session first, of which it sees what its rights allow.
+        `on_full` is called when it does not read them. Raises CallFull."""
         if len(self._clients) >= MOST_CLIENTS:
             raise CallFull(f"{MOST_CLIENTS} clients are connected to this call; close one first.")
         if not self._clients:
             self._translator.catch_up(self.call.reply, self.call.sent_ms)
         outbox = Outbox(self.call.limits.unread_bytes, on_full)
-        outbox.put(self._numbered(wire.SessionCreated(session=self._translator.shown)))
+        shown = rights.shown(self._translator.shown, self.call.settings)
+        outbox.put(self._numbered(wire.SessionCreated(session=shown)))
         if self._control:
-            self._clients.append(outbox)
+            self._clients[outbox] = rights
         else:
             outbox.close()
         return outbox
@@ -99,8 +100,7 @@ class RealtimeClients:
     def leave(self, outbox: Outbox) -> None:
         """Remove a client: it gets nothing more."""
         outbox.close()
-        if outbox in self._clients:
-            self._clients.remove(outbox)
+        self._clients.pop(outbox, None)
 
     async def handle(self, raw: str | bytes, arrived: float, asker: Outbox, rights: Rights = EVERYTHING) -> None:
         """Carry out one message of `asker`, which reached the socket at the monotonic second `arrived`; returns when
@@ -145,9 +145,16 @@ class RealtimeClients:
         self._control = None  # It knows us, and the call.
 
     def _emit(self, event: wire.ServerEvent) -> None:
+        if isinstance(event, wire.SessionUpdated):
+            return self._emit_session(event.session)
         message = self._numbered(event)
         for outbox in tuple(self._clients):
             outbox.put(message)
+
+    def _emit_session(self, session: Session) -> None:
+        for outbox, rights in tuple(self._clients.items()):
+            shown = rights.shown(session, self.call.settings)
+            outbox.put(self._numbered(wire.SessionUpdated(session=shown)))
 
     def _numbered(self, event: wire.ServerEvent) -> bytes:
         self._events += 1

@@ -3,7 +3,8 @@
 An agent's file, or whoever made an `ek_` key, locks parts of the session; a lock closes every way to that part: the
 session, a single response, items that the model would read as such. What is locked stays as it is, the rest of an
 update is applied, and an error names what was not. Besides, the agent's own tools run on the server: who holds an
-`ek_` key cannot force the model to call one, nor write into the conversation that one was called.
+`ek_` key cannot force the model to call one, nor write into the conversation that one was called. What a hook tells the
+model of a caller is not shown to them either: they see the agent's instructions as its file has them.
 """
 
 from collections.abc import Callable, Collection
@@ -50,16 +51,33 @@ class Rights:
     """A client's rights to change its call."""
 
     locked: frozenset[Part] = frozenset()
-    own_tools: bool = True
-    """The client may force the agent's own tools, and add calls of them to the conversation: it holds no `ek_` key."""
+    of_tenant: bool = True
+    """The client is the tenant's own: it holds no `ek_` key. It may force the agent's own tools, and add calls of them
+    to the conversation; it sees what they do, and all of the instructions."""
 
     @classmethod
     def of(cls, who: Caller, agent: Agent) -> "Rights":
         """The rights of this caller in a call that `agent` answers."""
-        return cls(frozenset((*agent.locked, *who.locked)), own_tools=who.agent is None)
+        return cls(frozenset((*agent.locked, *who.locked)), of_tenant=who.agent is None)
 
-    def session(self, before: Session, wanted: Session, agent: Agent) -> tuple[Session, list[WireError]]:
+    def shown(self, session: Session, settings: CallSettings) -> Session:
+        """The session of a call with these settings as this client sees it."""
+        if self.of_tenant or session.instructions != settings.agent.instructions:
+            return session
+        return session.replaced("instructions", settings.written_instructions)
+
+    def meant(self, instructions: str | None, settings: CallSettings) -> str | None:
+        """What this client means by instructions: those of the agent's file, which it is shown, stand for the agent's
+        own in this call."""
+        if self.of_tenant or instructions != settings.written_instructions:
+            return instructions
+        return settings.agent.instructions
+
+    def session(self, before: Session, wanted: Session, settings: CallSettings) -> tuple[Session, list[WireError]]:
         """`wanted` with each locked part as it was `before`, and an error for each of them that would have changed."""
+        agent = settings.agent
+        if wanted.instructions != before.instructions:
+            wanted = wanted.replaced("instructions", self.meant(wanted.instructions, settings))
         refused: list[WireError] = []
         locked = self._locked(agent)
         for part in locked & _PATHS.keys():
@@ -97,7 +115,7 @@ class Rights:
         if "conversation" in self._locked(agent) and not _said(item):
             raise _locked("conversation", f"{param}.role" if item.kind == "message" else f"{param}.type")
         # A tool of the holder's own may have that name now. The conversation outlives it, and would lie then.
-        if not self.own_tools and item.kind == "function_call" and item.name in _own(agent):
+        if not self.of_tenant and item.kind == "function_call" and item.name in _own(agent):
             forged = f"Only the server can say that {item.name!r} was called, a tool of the agent's. Leave it out."
             raise WireError("invalid_value", forged, f"{param}.name")
 
@@ -114,7 +132,7 @@ class Rights:
 
     def _check_choice(self, choice: ToolChoice, tools: Collection[ToolJson], agent: Agent, where: str) -> None:
         """Raises WireError: the choice would force a tool of the agent's."""
-        own = set() if self.own_tools else _own(agent) - {tool.name for tool in tools}
+        own = set() if self.of_tenant else _own(agent) - {tool.name for tool in tools}
         if own and (choice.name in own if isinstance(choice, NamedTool) else choice == "required"):
             forced = f"An ek_ key cannot force the agent's own tools ({', '.join(sorted(own))}). "
             advice = "Name a tool of yours, or leave the choice at 'auto'."
@@ -139,13 +157,13 @@ def effective_session(settings: CallSettings, who: Caller, expires_at: int = 0) 
     """The session with which a call begins, and `settings` with what its client changes there. Raises WireError."""
     asked, agent = decoded(who.session, dict[str, Any], "session"), settings.agent
     before = Session.of(settings, id=fresh_id("sess"), expires_at=expires_at)
-    session = permitted(Rights(frozenset(agent.locked)), before, asked, agent)
+    session = permitted(Rights(frozenset(agent.locked)), before, asked, settings)
     return session, session.settings(settings)
 
 
-def permitted(rights: Rights, before: Session, asked: dict[str, Any], agent: Agent) -> Session:
+def permitted(rights: Rights, before: Session, asked: dict[str, Any], settings: CallSettings) -> Session:
     """The session with the changes that a client asks for. Raises WireError, also where part of it is locked."""
-    session, refused = rights.session(before, before.updated(asked), agent)
+    session, refused = rights.session(before, before.updated(asked), settings)
     if refused:
         raise refused[0]
     return session

@@ -87,7 +87,7 @@ class _Client:
         self._clients = clients
         self._idle_s = idle_s
         self._on_full = on_full
-        self.outbox = clients.join(self._full)
+        self.outbox = clients.join(self._full, rights)
 
     async def accept(self, subprotocol: str | None) -> None:
         """Accept the WebSocket of a client without sound: its messages are short."""

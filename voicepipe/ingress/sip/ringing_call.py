@@ -17,11 +17,14 @@ class OpenedInvite(NamedTuple):
     media: SipMedia
     slot: CallSlot
     sdp: str
+    doubtful: bool
+    """Its sender has left the call unacknowledged that had this slot before, so this one may be forged as well."""
 
 
 class RingingCall:
-    """A call with a slot, before it is known who answers it. `resources`: its own, with the slot and the sound's port.
-    `on_turned_away` is called when it gives way to another call. Implements `unacknowledged.UnacknowledgedCall`."""
+    """A call with a slot, before it is known who answers it. Its caller owes us nothing yet, so it gives way to another
+    call only if it is doubtful; then `on_turned_away` is called. `resources`: its own, with the slot and the sound's
+    port. Implements `unacknowledged.UnacknowledgedCall`."""
 
     awaits_ack = True
 

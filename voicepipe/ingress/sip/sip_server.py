@@ -242,21 +242,21 @@ class SipServer:
         config, invite = self._pop.config, wanted.invite
         dialog, offer = Dialog(invite, self._stack), invite.sdp
         said = None if offer is None else read_sdp(offer, config.sip)
-        slot = self._take_slot(wanted, resources)
+        slot, doubtful = self._take_slot(wanted, resources)
         host, signalled = self._stack.address[0], invite.source[0]
         # What the SDP of a phone behind a NAT names means nothing here: its sound comes the way of its signalling.
         named = said.remote[0] if said else dialog.host
         local = self._stack.local_for_sound(signalled, named) if dialog.is_proxied else dialog.local
         media, sdp = SipMedia.opened(config.sip, local, host, signalled, said)
         resources.callback(media.close)
-        return OpenedInvite(dialog, media, slot, sdp)
+        return OpenedInvite(dialog, media, slot, sdp, doubtful)
 
     def _made(
         self, wanted: _Invited, opened: OpenedInvite, settings: CallSettings, resources: ExitStack, since: float
     ) -> SipCall:
         """The call, whose INVITE came at the monotonic second `since`."""
-        dialog, media, slot, _ = opened
-        call = SipCall(dialog, media, slot, settings, self._pop.config, resources)
+        dialog = opened.dialog
+        call = SipCall(dialog, opened.media, opened.slot, settings, self._pop.config, resources)
         resources.callback(call.close)
         resources.callback(self._dialogs.pop, dialog.id, None)
         self._unacknowledged.add(call, wanted.who, since)
@@ -271,9 +271,9 @@ class SipServer:
         inner = resources.enter_context(ExitStack())
         opened = self._opened(wanted, inner)
         rings = RingingCall(wanted.invite, opened, inner, partial(wanted.attempt.refused, "full", 503))
-        # Not overdue before the hook is.
-        self._unacknowledged.add(rings, wanted.who, time.monotonic() + wanted.agent.hooks.asked_ms / 1000)
-        inner.callback(self._unacknowledged.end, rings)
+        if opened.doubtful:  # Not overdue before the hook is.
+            self._unacknowledged.add(rings, wanted.who, time.monotonic() + wanted.agent.hooks.asked_ms / 1000)
+            inner.callback(self._unacknowledged.end, rings)
         rings.ring()
         kept = resources.pop_all()
         self._rings(wanted, self._ask_and_answer(wanted, rings, kept), kept)
@@ -304,9 +304,9 @@ class SipServer:
     def _acknowledged(self, call: SipCall) -> None:
         self._unacknowledged.acknowledged(call, time.monotonic())
 
-    def _take_slot(self, wanted: _Invited, resources: ExitStack) -> CallSlot:
-        """Take a slot for the caller. Done after all other checks, since it may end another call. Raises Refused,
-        SipRefusal."""
+    def _take_slot(self, wanted: _Invited, resources: ExitStack) -> tuple[CallSlot, bool]:
+        """Take a slot for the caller; whether the new call is doubtful, as `OpenedInvite` has it. Done after all other
+        checks, since it may end another call. Raises Refused, SipRefusal."""
         who, now = wanted.who, time.monotonic()
         late = self._unacknowledged.in_the_way(who, now, self._busy(who), self._in_progress[who])
         try:
@@ -320,12 +320,13 @@ class SipServer:
             slot = resources.enter_context(self._admit(wanted, late))
         self._in_progress[who] += 1
         resources.callback(self._in_progress.subtract, [who])
+        doubtful = False
         if late:
-            self._unacknowledged.gave_way(late, now)
+            doubtful = self._unacknowledged.gave_way(late, now) == who
             late.give_way()
             text = "%s: not acknowledged yet, and a call of %s takes its place"
             self._endpoint.log(wanted.invite.source[0], text, late.slot.call_id, who)
-        return slot
+        return slot, doubtful
 
     def _admit(self, wanted: _Invited, late: SipCall | RingingCall | None) -> AbstractContextManager[CallSlot]:
         return self._pop.admit(wanted.tenant, wanted.agent, late.slot if late else None)

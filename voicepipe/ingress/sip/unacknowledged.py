@@ -67,13 +67,14 @@ class UnacknowledgedCalls(Generic[T]):
         """The call is over."""
         self._calls.pop(call, None)
 
-    def gave_way(self, call: T, now: float) -> None:
-        """The call is over, since another one gets its slot."""
+    def gave_way(self, call: T, now: float) -> SipSender:
+        """The call is over, since another one gets its slot. Returns its sender."""
         who, since = self._calls.pop(call)
         unheard = self._unheard.setdefault(who, Bucket(UNHEARD, owes=1))
         unheard.has(now)
         if now - since >= self._ring_s + UNHEARD_S:
             unheard.take()
+        return who
 
     def in_the_way(self, who: SipSender, now: float, busy: SipRefusal | None = None, calls: int = 0) -> T | None:
         """The call that has to end before `who` gets another slot; None: there is room. Raises SipRefusal.

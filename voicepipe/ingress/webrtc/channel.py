@@ -30,7 +30,7 @@ class ChannelClient:
         self._call = call = clients.call
         self._sctp = sctp
         sctp.on_overlong = self._overlong
-        self._outbox = clients.join(lambda: call.end("caller"))
+        self._outbox = clients.join(lambda: call.end("caller"), rights)
         self._asked: asyncio.Queue[tuple[str | bytes, float]] = asyncio.Queue()
         """Messages that wait, as long as SCTP's window allows: a client that sends more than can be carried out is held
         up."""

@@ -153,7 +153,7 @@ class WebRtcHttp:
             self._access.log_refusal(request, 400, error)
             raise
         rights = Rights.of(who, settings.agent)
-        session = permitted(rights, session, patch, settings.agent)
+        session = permitted(rights, session, patch, settings)
         check_session(session, self._pop.config.limits)
         return session, settings, rights
 
