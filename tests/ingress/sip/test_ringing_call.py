@@ -28,7 +28,9 @@ class AskingPop(FakePop):
         self.said = asyncio.Event()
         self.fails: Exception | None = None
 
-    async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
+    async def ask_hook(
+        self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind, limit_ms: int | None = None
+    ) -> HookAnswer:
         await self.said.wait()
         if self.fails:
             raise self.fails
