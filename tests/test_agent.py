@@ -4,8 +4,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from voicepipe.agent import Agent, AgentHooks, CallSettings, Hooks, SemanticVad, ServerVad, Tool
+from voicepipe.agent import Agent, AgentHooks, CallSettings, Hooks, SemanticVad, ServerVad, Tool, ToolSpec
 
 
 @pytest.mark.parametrize(
@@ -112,3 +113,14 @@ def test_a_tool_s_name_is_one_that_language_models_take(name: str) -> None:
         msgspec.convert({"name": name}, Tool)
     tool = Tool("book_table", "Books.", {"type": "object"})
     assert (tool.spec.name, tool.spec.description, tool.spec.parameters) == ("book_table", "Books.", {"type": "object"})
+
+
+def test_an_agent_that_takes_a_call_over_locks_what_the_client_has_set() -> None:
+    theirs = replace(
+        CallSettings.of(Agent("desk")), tools=(ToolSpec("book"),), turn_detection=None, modality="text", max_tokens=9
+    )
+    open_agent, shut = Agent("booking", voice="bert"), Agent("booking", locked=("tools", "turn_detection"))
+    handed = theirs.handed_to(CallSettings.of(open_agent))
+    assert (handed.tools, handed.turn_detection, handed.voice) == (theirs.tools, None, "bert")
+    handed = theirs.handed_to(CallSettings.of(shut))
+    assert (handed.tools, handed.turn_detection, handed.modality) == ((), SemanticVad(), "text")

@@ -319,6 +319,15 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return any(f" {plain(phrase)} " in f" {plain(said)} " for phrase in self.interrupt)
 
 
+LOCKS: dict[Part, str] = {
+    "tools": "tools",
+    "turn_detection": "turn_detection",
+    "output_modalities": "modality",
+    "max_output_tokens": "max_tokens",
+}
+"""Parts that a client may set and an agent that takes a call over may lock, with their fields of `CallSettings`."""
+
+
 class ServerVad(msgspec.Struct, frozen=True, tag_field="type", tag="server_vad"):
     """Turn detection by silence alone: `silence_ms`, which the client sets, ends a turn, and such turns are never
     counted late. The names on the wire are the Realtime convention's."""
@@ -406,8 +415,10 @@ class CallSettings(msgspec.Struct, frozen=True):
 
     def handed_to(self, other: "CallSettings") -> "CallSettings":
         """These settings once the agent of `other` has taken over. A client's own tools, and how turns and replies are
-        made, stay."""
+        made, stay, but for what that agent locks."""
+        locked = {LOCKS[part]: getattr(other, LOCKS[part]) for part in other.agent.locked if part in LOCKS}
         return msgspec.structs.replace(
             self, agent=other.agent, instructions=other.instructions, voice=other.voice, speed=other.speed,
-            tool_choice="auto",
+            variables=other.variables, secret_variables=other.secret_variables, began=other.began,
+            tool_choice="auto", **locked,
         )  # fmt: skip

@@ -14,6 +14,7 @@ from voicepipe.engines.base import ToolCall
 pytestmark = pytest.mark.virtual_time
 
 TOLD = "You are booking now: the caller was handed over to you. Go on where the conversation stands."
+HANDS = 'call:hand_over {"to": "booking"}'
 LOOK = {"name": "look", "function": "m:f"}
 
 
@@ -93,3 +94,77 @@ async def test_first_sound_is_at_most_300_ms_later_than_without() -> None:
     assert with_it is not None
     assert without is not None
     assert with_it - without <= 300
+
+
+BACK = "You are scenario now: the caller was handed over to you. Go on where the conversation stands."
+
+
+async def test_a_tool_of_the_other_agent_that_has_the_same_name_is_another_tool() -> None:
+    ran: list[str] = []
+
+    async def look(tool: Tool, call: ToolCall) -> str:
+        ran.append(tool.function)
+        return f"seen by {tool.function}"
+
+    scenario = story(
+        {"i want to book": "call:look", "seen by m:f": HANDS, TOLD: "call:look", "seen by m:g": "It is free."},
+        colleagues={"booking": {"tools": [{"name": "look", "function": "m:g"}]}},
+    )
+    recording = await play(scenario, look)
+    assert ran == ["m:f", "m:g"] and "agent (completed): It is free." in recording.story
+
+
+async def test_a_tool_of_an_agent_that_did_not_get_the_call_does_not_run() -> None:
+    ran: list[str] = []
+
+    async def book(tool: Tool, call: ToolCall) -> str:
+        ran.append(tool.name)
+        return "booked"
+
+    scenario = story(
+        {"i want to book": f"My colleague books that, one moment please. {HANDS}", TOLD: "call:book",
+         "stop just your hours": "From noon to ten."},
+        hears=["i want to book", "stop just your hours"], length_ms=9000,
+        says=load("hand_over_cut").says, colleagues={"booking": {"tools": [{"name": "book", "function": "m:b"}]}},
+    )  # fmt: skip
+    recording = await play(scenario, book)
+    assert "agent (completed): From noon to ten." in recording.story and not ran
+
+
+async def test_who_gets_the_call_back_goes_on_with_the_settings_that_it_had() -> None:
+    scenario = story(
+        {"i want to book": HANDS, TOLD: "For how many?", "for two": 'call:hand_over {"to": "scenario"}', BACK: "Well."},
+        agent={"instructions": "The caller is Ann, a member.", "hand_over": {"booking": {"when": "Booking."}}},
+        colleagues={"booking": {"instructions": "You book.", "hand_over": {"scenario": {"when": "Else."}}},
+                    "scenario": {"instructions": "As the file has it."}},
+    )  # fmt: skip
+    recording = await play(scenario)
+    assert "agent (completed): Well." in recording.story
+    assert recording.llm.prompts[-1].messages[0].text == "The caller is Ann, a member."
+
+
+async def test_a_result_that_comes_late_hands_over_too() -> None:
+    done = asyncio.Event()
+
+    async def look(tool: Tool, call: ToolCall) -> str:
+        await done.wait()
+        return '{"hand_over": "booking"}'
+
+    async def later() -> None:
+        await asyncio.sleep(8)
+        done.set()
+
+    scenario = story(
+        {"look it up": "call:look", "no wait": "I wait.", TOLD: "For how many?"},
+        hears=["look it up", "no wait"], length_ms=14_000,
+    )  # fmt: skip
+    waits = asyncio.ensure_future(later())
+    recording = await play(scenario, look)
+    await waits
+    assert recording.story.index("now with: booking") < recording.story.index("agent (completed): For how many?")
+
+
+async def test_the_other_agent_is_asked_before_the_turn_is_confirmed_and_as_such() -> None:
+    recording = await play(load("hand_over"))
+    asked = [prompt.speculative for prompt in recording.llm.prompts if prompt.messages[0].text == "You book."]
+    assert asked[0], "behind requests of confirmed turns"

@@ -304,3 +304,17 @@ def test_what_the_agent_said_last() -> None:
     assert made.said_last() == "One moment."
     made.add(Item("e", text="four"))
     assert made.said_last() == "", "that waits for an answer"
+
+
+def test_prompts_begin_at_the_caller_s_last_words_also_around_a_repaired_cut_in() -> None:
+    made = history(
+        Item("a", text="hello"), Item("b", role="assistant", text="Hello."), Item("c", text="my invoice 4711"),
+        Item("d", role="assistant", text="Yes", audio_ms=90), Item("e", text="is wrong"), CALL, RESULT,
+    )  # fmt: skip
+    made.repair("d")
+    assert made.begin_at_last_words() == "a"
+    texts = [message.text for message in made.messages("")]
+    assert texts == ["my invoice 4711 is wrong", "", "done"]
+    assert [item.id for item in made.visible()][:2] == ["a", "b"], "clients still see all"
+    made.begin_at("a")
+    assert [message.text for message in made.messages("")][:2] == ["hello", "Hello."]

@@ -252,12 +252,12 @@ async def test_what_no_json_can_hold_costs_nobody_a_call(tmp_path: Path, monkeyp
     async with hook_server({"greeting": "Hello."}) as server:
         said, run = await asked(await made(tmp_path, server.url))
     assert (said, run.outcome) == (NO_ANSWER, "error")
-    assert run.why == "it could not be called (UnicodeEncodeError): the log has where"
+    assert run.why == "it could not be called (UnicodeEncodeError): its traceback is in the log"
 
 
 async def test_what_a_function_raised_is_told(tmp_path: Path) -> None:
     _, run = await asked(await made(tmp_path, "hooks:raises"))
-    assert run.why == "it raised KeyError: 'no such caller' (the log has where)"
+    assert run.why == "it raised KeyError: 'no such caller' (its traceback is in the log)"
 
 
 async def test_another_agent_answers_with_what_was_said_for_it(tmp_path: Path) -> None:

@@ -76,8 +76,7 @@ def test_an_agent_that_takes_over_has_what_the_hook_gave_and_its_own_file_s_valu
     its = colleagues.of(billing)
     assert its.agent.greeting == "Ann none 0 +49 1:05 pm" and its.origin == first.origin
     assert colleagues.of(billing) is its, "asked for with each prompt, made once"
-    edited = replace(billing, greeting="{{invoice}}")
-    assert colleagues.of(edited).agent.greeting == "0"
+    assert colleagues.of(replace(billing, greeting="Hello.")) is its, "an edit does not reach a live call"
     assert "billing" not in caplog.text
 
 
@@ -151,3 +150,11 @@ def test_whoever_takes_over_has_the_hook_s_values_for_names_that_the_first_agent
     first = settings_of(reception, NOWHERE, HookAnswer(variables={"invoice": "17"}), NOW)
     assert first.variables == {}
     assert ColleagueSettings(first, NOW).of(billing).instructions == "Invoice 17 of unknown."
+
+
+def test_what_is_a_secret_for_a_colleague_stands_in_no_record() -> None:
+    token = {"crm_token": "sk-secret"}
+    look = Tool("look", webhook=Webhook("https://h.example/", {"x-key": "{{crm_token}}"}))
+    billing = Agent("billing", variables=token, tools=(look,))
+    desk = Agent("desk", variables=token, hand_over={"billing": HandOver("Invoices.")})
+    assert settings_of(desk, NOWHERE, NO_ANSWER, NOW, [billing]).told_variables == {}

@@ -124,10 +124,12 @@ class Call:
             self._warm_up.begin(settings)
         self._hearing.configure(settings)
 
-    def handed_over(self, settings: CallSettings) -> None:
-        """Another agent goes on with the call; what a client has set for it stays."""
-        self.configure(self.settings.handed_to(settings))
+    def handed_over(self, settings: CallSettings) -> CallSettings:
+        """Another agent goes on with the call; what a client has set for it stays. Returns the settings until then."""
+        before = self._context.left[self.settings.agent.name] = self.settings
+        self.configure(before.handed_to(settings))
         self._emit(AgentChanged(self.settings))
+        return before
 
     def calls_own_tool(self, call: ToolCall) -> None:
         """As `ReplyListener.calls_own_tool`."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Protocol
 
-from voicepipe.agent import Agent, CallSettings, Origin, ToolSpec
+from voicepipe.agent import Agent, CallSettings, Keep, Origin, ToolSpec
 from voicepipe.base import call_ids
 from voicepipe.base.errors import ToolError
 from voicepipe.base.words import count
@@ -17,7 +17,7 @@ from voicepipe.call.tool_run import BeginTool
 from voicepipe.call.tool_runs import ToolRuns, called
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.events import TOOL_CHARS, CallEvent, Item, ToolUse
-from voicepipe.conversation.hand_over import HAND_OVER, hand_over_tool
+from voicepipe.conversation.hand_over import HAND_OVER, hand_over_tool, kept
 from voicepipe.conversation.history import History, Ids
 from voicepipe.conversation.own_tools import END_CALL_TOOL, SEND_KEYS, SEND_KEYS_TOOL, keys_to_send, transfer_tool
 from voicepipe.conversation.prompt import Message, Prompt, ToolCall, with_origin
@@ -59,8 +59,10 @@ class CallContext:
     ladder: LadderConfig
     clock: Callable[[], float]
     emit: Callable[[CallEvent], None]
-    hand_over: Callable[[CallSettings], None]
-    """Lets another agent go on with the call, with these settings."""
+    hand_over: Callable[[CallSettings], CallSettings]
+    """Lets another agent go on with the call, with these settings; returns those until then."""
+    left: dict[str, CallSettings] = field(default_factory=dict)
+    """The settings of agents that have handed the call over, by name: they go on with them when they get it back."""
     ids: Ids = field(init=False)
     history: History = field(init=False)
     tool_runs: ToolRuns = field(init=False)
@@ -141,13 +143,20 @@ class CallContext:
         agents = (tool.spec for tool in settings.agent.tools if tool.name not in theirs)
         return (*settings.tools, *agents, *self.own_tools(settings))
 
-    def handed_prompt(self, messages: Sequence[Message], settings: CallSettings, *, last: bool) -> Prompt:
-        """The request to an agent that has just been handed the call, and goes on with these messages. `last`: it
-        cannot hand the call over at once."""
+    def colleague(self, name: str) -> CallSettings | None:
+        """The settings with which this agent goes on with the call; None: it cannot take it now."""
+        fresh = self.pop.colleagues(name)
+        return self.left.get(name, fresh) if fresh else None
+
+    def handed_prompt(self, before: Prompt, keep: Keep, settings: CallSettings, *, last: bool) -> Prompt:
+        """The request to an agent that has just been handed the call. `before`: the one that the former would have
+        answered next; `keep`: what the other one reads of it; `last`: it cannot hand the call over at once."""
         instructions = with_origin(settings.instructions, settings.origin, settings.began)
         system = (Message("system", instructions),) if instructions else ()
         tools = tuple(tool for tool in self._tools(settings) if not (last and tool.name == HAND_OVER))
-        return Prompt((*system, *messages), tools, max_tokens=settings.most_tokens, agent=settings.agent)
+        messages = (*system, *kept(before.messages, keep))
+        limit = settings.most_tokens
+        return Prompt(messages, tools, before.tool_choice, limit, before.speculative, settings.agent)
 
     def about(self, origin: Origin) -> dict[str, Any]:
         """The phone call as tools read it: {"id", "caller", "called", "headers"}."""

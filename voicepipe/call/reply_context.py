@@ -69,10 +69,10 @@ class HandedOver:
     result: str
     """The call's result, as the other agent reads it."""
     keep: Keep
-    before: CallSettings
-    """The call's settings until then."""
     settings: CallSettings
-    """Those from then on."""
+    """Those of the other agent."""
+    played: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when all before it went to the line: the other agent has the call."""
 
 
 Piece = Phrase | ToolCall | HandedOver | None

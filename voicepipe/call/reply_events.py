@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from voicepipe.agent import CallSettings
 from voicepipe.audio import samples_to_ms
 from voicepipe.base.errors import ItemUnknown
 from voicepipe.call.reply_context import HandedOver, ReplyContext
@@ -59,6 +60,8 @@ class ReplyEvents:
         self._unsure: list[tuple[str, int]] = []
         """The last word of a phrase that goes on: whether a sentence ends with it, the next one tells."""
         self._open: ReplyMessage | None = None
+        self._before: CallSettings | None = None
+        """The call's settings before a hand-over of this reply's."""
         self._prompts_began_at: str | None = None
         """Id of the item with which prompts began before a hand-over of this reply's left some out."""
         self._items: list[Item] = []
@@ -132,15 +135,17 @@ class ReplyEvents:
         if handed.keep != "all":
             began_at = self._context.history.begin_at_last_words()
             self._prompts_began_at = self._prompts_began_at or began_at
+        before = self._context.hand_over(handed.settings)
+        self._before = self._before or before
         self.handed_over.append(handed)
-        self._context.hand_over(handed.settings)
+        handed.played.set()
 
     def takes_back(self) -> None:
         """The reply was a cut-in: whoever had the call before it has it again."""
         for handed in reversed(self.handed_over):
             self._context.unused(handed.call)
-        if self.handed_over:
-            self._context.hand_over(self.handed_over[0].before)
+        if self._before:
+            self._context.hand_over(self._before)
         self.handed_over.clear()
         if self._prompts_began_at:
             with suppress(ItemUnknown):  # A client has deleted it.

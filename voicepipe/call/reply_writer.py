@@ -5,7 +5,7 @@ of the model's run at the same time.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
@@ -19,7 +19,7 @@ from voicepipe.call.reply_context import HandedOver, ReplyContext
 from voicepipe.call.tool_run import ToolRun, request_text
 from voicepipe.call.tool_talk import ToolTalk
 from voicepipe.conversation.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
-from voicepipe.conversation.hand_over import HAND_OVER, MOST, kept, named_in, told, wanted
+from voicepipe.conversation.hand_over import HAND_OVER, MOST, named_in, told, wanted
 from voicepipe.conversation.own_tools import END_CALL, KEYS_ALONE, SEND_KEYS
 from voicepipe.conversation.phrases import Phraser, ends_sentence
 from voicepipe.conversation.prompt import Message, Prompt, ToolCall
@@ -88,6 +88,8 @@ class ReplyWriter:
         """The tool runs that it waits for."""
         self._waited_s, self._waits_since = 0.0, 0.0
         """For how long it has waited for tools, and since when it does so again."""
+        self._handed: HandedOver | None = None
+        """The latest hand-over of this reply."""
         self._hand_overs = 0
         self._ended: Sequence[_ModelToolUse] = ()
         """The agent's tools that the last answer called."""
@@ -100,6 +102,8 @@ class ReplyWriter:
         prompt = self._order.prompt
         self.may_be_silent = _presses_keys(prompt)
         self._delivery.knows = self._context.tool_runs.known(prompt) if self._order.remembered else []
+        if handed := self._hand_over_by(tool_run.output or "" for tool_run in self._delivery.knows):
+            prompt = await self._hand_over(handed, prompt, "")  # The result came while nobody waited for it.
         for _ in range(TOOL_ROUNDS):
             answer = _Answer()
             async with aclosing(self._phrases(prompt, answer)) as phrases:
@@ -110,7 +114,7 @@ class ReplyWriter:
                     prompt = await self._hand_over(handed, prompt, answer.text)
                     continue
                 if not self._only_read(calls):
-                    await self._reply_context.gate.wait()
+                    await self._may_act()
                 more = await self._carry_out(calls)
                 if more is None:
                     goodbye, own = self._order.settings.agent.goodbye, self.own_call
@@ -118,7 +122,7 @@ class ReplyWriter:
                         yield goodbye
                     return
                 prompt = self._next(prompt, answer.text, more)
-                if handed := self._hand_over_by_result():
+                if handed := self._hand_over_by(use.result for use in self._ended):
                     prompt = await self._hand_over(handed, prompt, "")
             elif answer.called_as_text and prompt.tool_choice != "none":
                 prompt = replace(self._next(prompt, answer.text, [Message("system", NO_TOOLS)]), tool_choice="none")
@@ -226,9 +230,9 @@ class ReplyWriter:
         is_one = len(calls) == 1 and calls[0].name == HAND_OVER and self._is_ours(calls[0])
         return calls[0] if is_one else None
 
-    def _hand_over_by_result(self) -> ToolCall | None:
-        """A call in the model's place, where the result of a tool of this answer hands the caller over."""
-        name = next(filter(None, (named_in(use.result) for use in self._ended)), "")
+    def _hand_over_by(self, results: Iterable[str]) -> ToolCall | None:
+        """A call in the model's place, where one of these results of tools hands the caller over."""
+        name = next(filter(None, map(named_in, results)), "")
         if name not in self._order.settings.agent.hand_over:
             return None
         return ToolCall(self._context.ids.new("call"), HAND_OVER, msgspec.json.encode({"to": name}).decode())
@@ -238,7 +242,7 @@ class ReplyWriter:
         reads instead. It needs no confirmed turn: until the reply is played, nothing of it is done."""
         settings, name = self._order.settings, wanted(call)
         entry = settings.agent.hand_over.get(name)
-        other = self._context.pop.colleagues(name) if entry and self._hand_overs < MOST else None
+        other = self._context.colleague(name) if entry and self._hand_overs < MOST else None
         use = _ModelToolUse(call, self._context.clock())
         use.ended = use.began
         self._uses.append(use)
@@ -250,11 +254,18 @@ class ReplyWriter:
         last = self._hand_overs == MOST
         use.done = told(name, last=last)
         after = settings.handed_to(other)
-        await self._reply_context.pieces.put(HandedOver(call, use.result, entry.keep, settings, after))
+        self._handed = HandedOver(call, use.result, entry.keep, after)
+        await self._reply_context.pieces.put(self._handed)
         self._order.settings = after
         self.awaited = True
-        more = self._next(prompt, said, _exchanged(use)).messages
-        return self._context.handed_prompt(kept(more, entry.keep), after, last=last)
+        before = self._next(prompt, said, _exchanged(use))
+        return self._context.handed_prompt(before, entry.keep, after, last=last)
+
+    async def _may_act(self) -> None:
+        """Wait until tools may run that do something: the turn is confirmed, and who calls them has the call."""
+        await self._reply_context.gate.wait()
+        if self._handed:
+            await self._handed.played.wait()
 
     async def _carry_out(self, calls: Sequence[ToolCall]) -> list[Message] | None:
         """Carry out the calls. Returns what the model reads next; None: it is not asked again."""

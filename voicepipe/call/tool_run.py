@@ -122,9 +122,11 @@ class ToolRun:
 
 
 def request_text(tool: Tool, call: ToolCall) -> str:
-    """The tool and its arguments as one normalised text, however the model spelt them."""
+    """The tool and its arguments as one normalised text, however the model spelt them. Two agents of one call may have
+    tools of one name, so what the tool is stands in it as well."""
+    does = tool.webhook.url if tool.webhook else tool.function
     try:
         arguments = json.dumps(json.loads(call.arguments or "{}"), sort_keys=True)
     except (ValueError, RecursionError):
         arguments = call.arguments
-    return f"{tool.name} {arguments}"
+    return f"{tool.name} {does} {arguments}"

@@ -108,8 +108,7 @@ def _verdict(file: Path, names: Names) -> int:
         if kind == "agent":
             agent = _of_agent(file, names)
             notes = _notes_of_one(agent)
-            colleagues = agent_problems.unknown_colleagues(agent, names_beside(file))
-            warned = (*single_braced(agent), *_unsigned(agent), *_unstoppable(agent), *colleagues)
+            warned = (*single_braced(agent), *_unsigned(agent), *_unstoppable(agent))
         elif kind == "intents":
             toml_file.read(file, Intents)
         elif kind == "rules":
@@ -134,8 +133,10 @@ def _verdict(file: Path, names: Names) -> int:
 
 
 def _of_agent(file: Path, names: Names) -> Agent:
-    """Check an agent's file. Raises ConfigError."""
+    """Check an agent's file, also against the agents beside it. Raises ConfigError."""
     agent = load_agent(file)
+    if unknown := list(agent_problems.unknown_colleagues(agent, names_beside(file))):
+        raise ConfigError("\n".join(f"{file}: {problem}" for problem in unknown))
     first = names.setdefault((file.resolve().parent, agent.name), file)
     if first.resolve() != file.resolve():
         raise ConfigError(f"name: {agent.name} is taken by {first}; every agent needs a name of its own")

@@ -157,9 +157,9 @@ class History:
         """Prompts begin with the caller's last words from now on: what stands before them is left out. Returns the id
         at which they began until now; None: at none that is there."""
         at = len(self.items)
-        while at and not _is_users(self.items[at - 1]):
+        while at and (self._left_out(self.items[at - 1]) or not _is_users(self.items[at - 1])):
             at -= 1
-        while at and _is_users(self.items[at - 1]):
+        while at and (self._left_out(self.items[at - 1]) or _is_users(self.items[at - 1])):
             at -= 1
         before = self.items[self._trimmed_before].id if self._trimmed_before < len(self.items) else None
         self._trimmed_before = max(self._trimmed_before, at)

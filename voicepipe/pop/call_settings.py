@@ -1,6 +1,7 @@
 """The settings with which an agent answers one call: its texts are filled in with the values of this call."""
 
 import logging
+from collections.abc import Iterable
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -15,9 +16,11 @@ MOST_NAMED = 5
 """Names that a line of the log has at most."""
 
 
-def settings_of(agent: Agent, origin: Origin, said: HookAnswer, now: datetime) -> CallSettings:
+def settings_of(
+    agent: Agent, origin: Origin, said: HookAnswer, now: datetime, colleagues: Iterable[Agent] = ()
+) -> CallSettings:
     """The settings of a call from there that begins `now` (with a time zone, whichever). `said`: the answer of the
-    agent's hook."""
+    agent's hook; `colleagues`: agents that may take the call over. What is a secret for one is one for all."""
     unknown = sorted(said.variables.keys() - agent.variables.keys())
     if unknown and not agent.hand_over:  # Whoever takes the call over may have them.
         log.warning("agent %s: its hook gives variables that its file's [variables] does not list; they are left out: "
@@ -29,7 +32,8 @@ def settings_of(agent: Agent, origin: Origin, said: HookAnswer, now: datetime) -
         log.warning("agent %s: with the values of this call nobody can be called at transfer.%s, so it is left out",
                     agent.name, " and transfer.".join(sorted(lost)))  # fmt: skip
     settings = CallSettings.of(_as_said(its, said), origin, values)
-    return replace(settings, began=moment_of(now), secret_variables=secret_names(agent), given=said.variables)
+    secrets = secret_names(agent).union(*map(secret_names, colleagues if agent.variables else ()))
+    return replace(settings, began=moment_of(now), secret_variables=secrets, given=said.variables)
 
 
 def _as_said(agent: Agent, said: HookAnswer) -> Agent:
@@ -50,13 +54,12 @@ class ColleagueSettings:
         """`first`: those with which the call began; `began`: when, with a time zone."""
         self._first = first
         self._began = began
-        self._made: dict[str, tuple[Agent, CallSettings]] = {}
+        self._made = {first.agent.name: first}
 
     def of(self, agent: Agent) -> CallSettings:
-        """Values that the hook gave hold for this agent, too."""
-        known, settings = self._made.get(agent.name, (None, None))
-        if settings is None or known is not agent:
+        """Values that the hook gave hold for this agent, too. A live call keeps each agent as it was when first asked
+        for."""
+        if agent.name not in self._made:
             given = {name: value for name, value in self._first.given.items() if name in agent.variables}
-            settings = settings_of(agent, self._first.origin, HookAnswer(variables=given), self._began)
-            self._made[agent.name] = agent, settings
-        return settings
+            self._made[agent.name] = settings_of(agent, self._first.origin, HookAnswer(variables=given), self._began)
+        return self._made[agent.name]

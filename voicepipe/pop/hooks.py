@@ -115,7 +115,7 @@ class HookCaller:
             raise
         except Exception as error:  # A fault of ours, or words of the caller's that no JSON can hold.
             log.exception("%s: hooks.%s failed", call_id, hook.key)
-            raise HookFailed(f"it could not be called ({type(error).__name__}): the log has where") from None
+            raise HookFailed(f"it could not be called ({type(error).__name__}): its traceback is in the log") from None
         finally:
             self._running.give_back(tenant)
 
@@ -199,7 +199,7 @@ def _of_function(error: ToolError, hook: Hook) -> str:
     """Why a function gave no answer."""
     raised = error.__context__
     if raised and str(error) == f"{hook.key} failed":
-        return f"it raised {type(raised).__name__}: {str(raised)[:200]} (the log has where)"
+        return f"it raised {type(raised).__name__}: {str(raised)[:200]} (its traceback is in the log)"
     return str(raised) if isinstance(raised, ConfigError) else str(error)
 
 

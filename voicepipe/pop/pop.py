@@ -241,7 +241,8 @@ class Pop:
 
     def settings(self, agent: Agent, origin: Origin = NOWHERE, said: HookAnswer = NO_ANSWER) -> CallSettings:
         answers = self._agents.get(said.agent) or agent
-        settings = settings_of(answers, origin, said, datetime.now(UTC))
+        colleagues = self._agents if answers.hand_over else ()
+        settings = settings_of(answers, origin, said, datetime.now(UTC), colleagues)
         return with_session(settings, said.session) if said.session else settings
 
     async def ask_hook(

@@ -1,6 +1,7 @@
 """The session object that a client sees and updates, and the `CallSettings` that follow from it. Pure."""
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -142,11 +143,10 @@ class Session(Struct, frozen=True, kw_only=True):
 
     def of_agent(self, settings: CallSettings) -> "Session":
         """This session once the agent of `settings` has taken the call over."""
-        session = msgspec.structs.replace(
-            self, model=settings.agent.name, instructions=settings.instructions,
-            tool_choice=_tool_choice_json(settings.tool_choice),
-        )  # fmt: skip
-        return session.replaced(VOICE, settings.voice).replaced("audio.output.speed", _shown_speed(settings))
+        its = Session.of(settings, id=self.id, expires_at=self.expires_at)
+        for path in ("audio.input.format", "audio.input.transcription", "audio.output.format"):
+            its = its.replaced(path, attrgetter(path)(self))
+        return its
 
     def settings(self, base: CallSettings) -> CallSettings:
         """`base` with all values of this session that concern the call."""
