@@ -352,11 +352,13 @@ class PopApi(KeyHolders, Protocol):
         """The settings with which `agent` answers a call from there: its texts are filled in. `said`: the answer of its
         hook."""
 
-    async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
+    async def ask_hook(
+        self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind, limit_ms: int | None = None
+    ) -> HookAnswer:
         """Ask the agent's `hooks.before_call` about a call that has this slot; about a phone call, the program of its
-        `hooks.incoming_call`. Takes `hooks.before_call_ms` (`incoming_call_ms`) at most, whatever happens: a hook that
-        fails says nothing, and log and record say so. Where the agent has neither, it returns at once. Raises Declined:
-        the call is to be refused."""
+        `hooks.incoming_call`. Takes `hooks.before_call_ms` (`incoming_call_ms`) at most, and no longer than `limit_ms`,
+        for which the door's caller may wait, whatever happens: a hook that fails says nothing, and log and record say
+        so. Where the agent has neither, it returns at once. Raises Declined: the call is to be refused."""
 
     def lacks(self, agent: Agent) -> str:
         """What keeps the PoP from answering this agent's callers, and what helps; empty: nothing."""

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import count
 from typing import Any
 
@@ -31,6 +31,7 @@ from voicepipe.call_api import (
     CallSlot,
     DoorKind,
     HookAnswer,
+    HookOutcome,
     HookRun,
     IncomingCallsApi,
     Observer,
@@ -280,6 +281,9 @@ class FakeCall:
         self.emit(ReplyDone(self.response_id, status, reason, items, 12, 7, RECORD))
 
 
+LATE: HookOutcome = "timeout"
+
+
 async def no_hook() -> HookAnswer:
     return NO_ANSWER
 
@@ -316,6 +320,8 @@ class FakePop:
         self.asked: list[tuple[str, Origin, DoorKind]] = []
         """Whose hooks were asked about which calls."""
         self.hook: Callable[[], Awaitable[HookAnswer]] = no_hook
+        self.hook_runs: list[HookRun] = []
+        """What records of calls would say of their hooks."""
         self.ends: list[str] = []
 
     def agent(self, name: str | None) -> Agent:
@@ -333,9 +339,16 @@ class FakePop:
             agent = msgspec.structs.replace(agent, greeting=said.greeting)
         return CallSettings.of(agent, origin, said.variables)
 
-    async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
+    async def ask_hook(
+        self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind, limit_ms: int | None = None
+    ) -> HookAnswer:
         self.asked.append((agent.name, origin, door))
-        return await self.hook()
+        said, outcome = NO_ANSWER, LATE
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limit_ms and limit_ms / 1000):
+                said, outcome = await self.hook(), "answered"
+        slot.hook_has_run(HookRun(agent=agent.name, outcome=outcome, ms=0.0))
+        return said
 
     def lacks(self, agent: Agent) -> str:
         return self.lacking.get(agent.name, "")
@@ -370,7 +383,7 @@ class FakePop:
             self.live -= 1
 
     def hook_has_run(self, run: HookRun) -> None:
-        """It keeps no records."""
+        self.hook_runs.append(run)
 
     def refused(self, refusal: Refusal) -> None:
         self.refusals.append(refusal)

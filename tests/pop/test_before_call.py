@@ -119,12 +119,12 @@ def _made(folder: Path, before_call: str, **hooks: Any) -> Pop:
     return Pop(config, AgentStore(folder), engines, ToolRunner())
 
 
-async def asked(pop: Pop) -> tuple[HookAnswer, HookRun]:
+async def asked(pop: Pop, limit_ms: int | None = None) -> tuple[HookAnswer, HookRun]:
     """What the hook of the default agent says of a call, and what its record will say of that."""
     agent = pop.agent(None)
     with pop.admit(pop.tenant(None), agent) as slot:
         async with pop.tools:
-            said = await pop.ask_hook(slot, agent, ORIGIN, "sip")
+            said = await pop.ask_hook(slot, agent, ORIGIN, "sip", limit_ms)
         assert slot.watched.hook
         return said, slot.watched.hook
 
@@ -168,6 +168,23 @@ async def test_a_server_is_asked(answer: Any, outcome: str, said: HookAnswer, tm
         assert told["call"].pop("id").startswith("rtc_local.")
         assert told == {"event": "before_call", "call": call, "agent": "front-desk", "door": "sip", "pop": "local",
                         "tenant": "local"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("limit_ms", "why"),
+    [
+        (50, "no answer within 50 ms, the most that a caller may wait here: answer faster"),
+        (60_000, "no answer within 300 ms: answer faster, or raise hooks.before_call_ms"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["function", "server"])
+async def test_the_smaller_limit_holds_and_the_record_says_so(
+    kind: str, limit_ms: int, why: str, tmp_path: Path
+) -> None:
+    async with hook_server(SLOW) as server:
+        pop = await made(tmp_path, server.url if kind == "server" else "hooks:waits")
+        said, run = await asked(pop, limit_ms)
+    assert (said, run.outcome, run.why) == (NO_ANSWER, "timeout", why)
 
 
 async def test_a_server_that_is_down_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -21,6 +21,8 @@ from tests.support.ports import free_port
 from tests.support.waiting import until
 from voicepipe import config as configuration
 from voicepipe.agent import Agent, CallSettings, Origin
+from voicepipe.call_api import HookRun
+from voicepipe.ingress.telephony import twilio
 from voicepipe.pop.incoming_calls import LONGEST, MOST_HEADERS, _event, with_session
 from voicepipe.pop.pop import Pop
 from voicepipe.pop.running import member
@@ -286,6 +288,23 @@ async def test_by_twilio_a_rejected_call_is_busy(at: Any) -> None:
         url = f"http://127.0.0.1:{here.pop.config.http.port}/twilio/voice"
         [reject] = verbs(await twilio_provider.post(url, {"CallSid": "CA1", "From": "+1555", "To": "+4930123"}))
         assert (reject.tag, reject.get("reason")) == ("Reject", "busy")
+
+
+async def test_by_twilio_the_record_says_that_nobody_has_decided_in_time(
+    at: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(twilio, "ASKED_MS", 50)
+    runs: list[HookRun] = []
+    monkeypatch.setattr("voicepipe.pop.pop._AdmittedCall.hook_has_run", lambda slot, run: runs.append(run))
+    async with at(nothing) as here:
+        url = f"http://127.0.0.1:{here.pop.config.http.port}/twilio/voice"
+        [connect] = verbs(await twilio_provider.post(url, {"CallSid": "CA1", "From": "+1555", "To": "+4930123"}))
+        assert connect.tag == "Connect"
+        [run] = runs
+        assert run.outcome == "timeout"
+        assert run.why == (
+            "the call was not accepted within 50 ms, the most that a caller may wait here: accept it sooner"
+        )
 
 
 async def test_by_websocket_nobody_is_told(at: Any) -> None:

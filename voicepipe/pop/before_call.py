@@ -92,10 +92,12 @@ class BeforeCall:
     def __init__(self, hooks: HookCaller, pop: str, answers: Callable[[str, str], object]) -> None:
         self._hooks, self._pop, self._answers = hooks, pop, answers
 
-    async def ask(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
+    async def ask(
+        self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind, limit_ms: int | None = None
+    ) -> HookAnswer:
         """As `PopApi.ask_hook`, of an agent that has one. Raises Declined."""
         began, said, outcome, why = time.monotonic(), NO_ANSWER, ANSWERED, ""
-        hook = Hook(KEY, agent.hooks.before_call, agent.hooks.before_call_ms, KEY, agent.hooks.secret)
+        hook = Hook(KEY, agent.hooks.before_call, agent.hooks.before_call_ms, KEY, agent.hooks.secret).within(limit_ms)
         told = question(slot.call_id, agent.name, origin, door, self._pop, slot.owner)
         try:
             written = await self._hooks.ask(hook, told, slot.call_id, slot.owner)

@@ -53,6 +53,24 @@ class Hook(NamedTuple):
     """What a URL reads as "event"."""
     secret: SecretSource = SecretSource()
     """Signs what is sent to a URL; none: it is sent unsigned."""
+    is_cut_short: bool = False
+    """The caller's door waits for less time than the agent's file allows."""
+
+    def within(self, limit_ms: int | None) -> "Hook":
+        """This hook, with `limit_ms` at most; None: with its own limit."""
+        if limit_ms is None or limit_ms >= self.limit_ms:
+            return self
+        return self._replace(limit_ms=limit_ms, is_cut_short=True)
+
+    @property
+    def time(self) -> str:
+        """The limit, for people."""
+        return f"{self.limit_ms} ms" + (", the most that a caller may wait here" if self.is_cut_short else "")
+
+    @property
+    def may_be_given_more(self) -> bool:
+        """Whether the agent's file has a key by which its limit can be raised."""
+        return self.key in ("before_call", "incoming_call") and not self.is_cut_short
 
 
 class HookCaller:
@@ -186,5 +204,5 @@ def _of_function(error: ToolError, hook: Hook) -> str:
 
 
 def _too_slow(hook: Hook) -> str:
-    raise_it = f", or raise hooks.{hook.key}_ms" if hook.key in ("before_call", "incoming_call") else ""
-    return f"no answer within {hook.limit_ms} ms: answer faster{raise_it}"
+    raise_it = f", or raise hooks.{hook.key}_ms" if hook.may_be_given_more else ""
+    return f"no answer within {hook.time}: answer faster{raise_it}"

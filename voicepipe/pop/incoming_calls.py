@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
-from msgspec.structs import replace
 
 from voicepipe.agent import Agent, CallSettings, Origin
 from voicepipe.base.errors import Declined, UnknownCall
@@ -41,10 +40,10 @@ class IncomingCalls:
         self._here = here
         self._ringing: dict[str, _Undecided] = {}
 
-    async def ask(self, slot: CallSlot, agent: Agent, origin: Origin) -> HookAnswer:
+    async def ask(self, slot: CallSlot, agent: Agent, origin: Origin, limit_ms: int | None = None) -> HookAnswer:
         """As `PopApi.ask_hook`, of an agent that has an `incoming_call`. Raises Declined."""
         hooks = agent.hooks
-        hook = Hook(KEY, hooks.incoming_call, hooks.incoming_call_ms, secret=hooks.secret)
+        hook = Hook(KEY, hooks.incoming_call, hooks.incoming_call_ms, secret=hooks.secret).within(limit_ms)
         began, said, outcome, why = time.monotonic(), NO_ANSWER, ANSWERED, ""
         ringing = _Undecided(IncomingCall(slot.call_id, slot.owner, agent, origin))
         self._ringing[slot.call_id] = ringing
@@ -55,7 +54,8 @@ class IncomingCalls:
             async with asyncio.timeout(hook.limit_ms / 1000):
                 said = await ringing.decision
         except TimeoutError:
-            outcome, why = "timeout", f"the call was not accepted within {hook.limit_ms} ms: raise hooks.{KEY}_ms"
+            faster = f"raise hooks.{KEY}_ms" if hook.may_be_given_more else "accept it sooner"
+            outcome, why = "timeout", f"the call was not accepted within {hook.time}: {faster}"
         except HookFailed as error:
             outcome, why = error.outcome, str(error)
         except asyncio.CancelledError:  # The caller has hung up.
@@ -139,4 +139,4 @@ def with_session(settings: CallSettings, session: bytes) -> CallSettings:
     except WireError as error:  # The agent's file has changed since it was checked.
         log.warning("the session with which a call of %s was accepted is left out: %s", settings.agent.name, error)
         return settings
-    return replace(changed, origin=settings.origin)
+    return changed

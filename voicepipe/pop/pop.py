@@ -245,11 +245,13 @@ class Pop:
         settings = settings_of(answers, origin, said, datetime.now(UTC), colleagues)
         return with_session(settings, said.session) if said.session else settings
 
-    async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
+    async def ask_hook(
+        self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind, limit_ms: int | None = None
+    ) -> HookAnswer:
         if agent.hooks.before_call:
-            return await self._before_call.ask(slot, agent, origin, door)
+            return await self._before_call.ask(slot, agent, origin, door, limit_ms)
         if agent.hooks.incoming_call and door in PHONES:
-            return await self.incoming.ask(slot, agent, origin)
+            return await self.incoming.ask(slot, agent, origin, limit_ms)
         return NO_ANSWER
 
     def takes_over(self, name: str, tenant: str) -> Agent | None:

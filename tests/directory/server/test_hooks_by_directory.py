@@ -103,7 +103,7 @@ async def test_a_call_that_the_hook_refuses_is_refused_and_no_other_pop_is_asked
 async def test_a_hook_that_takes_longer_than_a_directory_waits_delays_no_call(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(twilio, "FORWARDED_S", 0.3)
+    monkeypatch.setattr(twilio, "FORWARDED_MS", 300)
     async with fleet(SLOW) as (here, hooks):
         answer = await here.twilio()
         assert at(answer) == here.pops[0].config.http.port and len(hooks.asked) == 1
@@ -186,7 +186,7 @@ async def by_telnyx(here: Site, number: int) -> str:
 async def test_whatever_the_hook_does_somebody_answers_or_it_refuses(
     fleet: Fleet, by: Callable[[Site, int], Awaitable[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(twilio, "FORWARDED_S", 1.0)
+    monkeypatch.setattr(twilio, "FORWARDED_MS", 1000)
     async with fleet(*in_turn(), before_call_ms=300) as (here, _):
         for number, expected in enumerate(OUTCOMES):
             assert await by(here, number) == expected, [*WRONG, "another agent", "refuses"][number]

@@ -38,7 +38,9 @@ class AskingPop(FakePop):
         with super().admit(tenant, agent, replaced) as slot:
             yield slot
 
-    async def ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind) -> HookAnswer:
+    async def ask_hook(
+        self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind, limit_ms: int | None = None
+    ) -> HookAnswer:
         await self.said.wait()
         if self.fails:
             raise self.fails

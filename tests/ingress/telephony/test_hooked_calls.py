@@ -18,6 +18,7 @@ from tests.support.waiting import until
 from voicepipe.agent import Agent, AgentHooks, Origin
 from voicepipe.base.errors import Declined, PopFull
 from voicepipe.call_api import HookAnswer
+from voicepipe.ingress.access import Gone
 from voicepipe.ingress.telephony import hooked_calls, stream
 from voicepipe.ingress.telephony import telnyx as telnyx_module
 from voicepipe.ingress.telephony import twilio as twilio_module
@@ -151,13 +152,14 @@ async def test_a_hook_that_refuses(provider: str, code: int, why: str) -> None:
 @providers
 async def test_a_hook_that_takes_too_long_for_the_provider(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The PoP has a limit of its own; this one is the provider's."""
-    monkeypatch.setattr(twilio_module, "ASKED_S", 0.05)
-    monkeypatch.setattr(telnyx_module, "ASKED_S", 0.05)
+    monkeypatch.setattr(twilio_module, "ASKED_MS", 50)
+    monkeypatch.setattr(telnyx_module, "ASKED_MS", 50)
     async with calling(provider, never) as caller:
         assert await caller.ring() == ""
         async with caller.answered():
             await until(lambda: caller.pop.calls)
             assert caller.pop.calls[0].settings.agent.name == "front-desk"
+            assert [run.outcome for run in caller.pop.hook_runs] == ["timeout"]
 
 
 @providers
@@ -222,6 +224,8 @@ async def test_a_webhook_that_is_repeated_asks_once_and_holds_one_slot() -> None
     async with serving(pop := hooked(opened(), slowly)) as address:
         ringing = [asyncio.create_task(test_twilio.rung(address)) for _ in range(3)]
         await until(lambda: pop.asked)
+        pop.refuse = PopFull("its own call has the last slot")
+        ringing.append(asyncio.create_task(test_twilio.rung(address)))
         asked.set()
         first, *_ = await asyncio.gather(*ringing)
         assert await test_twilio.rung(address) != first
@@ -279,12 +283,13 @@ async def test_twiml_of_ones_own_has_the_hook_asked_when_the_stream_begins(monke
             await begun.start({})
             await begun.closed.wait()
             assert begun.socket.close_code == 1008 and pop.refusals[-1].reason == "declined"
-        monkeypatch.setattr(stream, "SILENT_S", 0.05)
+        monkeypatch.setattr(stream, "SILENT_MS", 50)
         pop.hook = never
         async with twilio_provider.streaming(f"ws://{address}/twilio/stream") as begun:
             await begun.start({})
             await until(lambda: len(pop.calls) == 2)
             assert pop.calls[1].settings.agent.name == "front-desk", "nobody waits in silence"
+            assert pop.hook_runs[-1].outcome == "timeout"
 
 
 async def test_headers_of_a_sip_call_are_the_hooks_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,6 +307,27 @@ async def test_headers_of_a_sip_call_are_the_hooks_too(monkeypatch: pytest.Monke
         await telnyx_provider.post(address, "call.hangup")
 
 
+async def test_a_stream_that_has_not_waited_for_the_hook_leaves_no_slot() -> None:
+    pop = hooked(FakePop(), never)
+    calls = hooked_calls.HookedCalls(pop, "twilio")
+    answer = asyncio.create_task(calls.ask("CA1", pop.tenant(None), pop.agent(None), Origin(), 60_000))
+    await until(lambda: pop.asked)
+    assert calls.take("CA1") is None
+    assert pop.live == 0, "at once, and not when Python collects its garbage"
+    with pytest.raises(Gone):
+        await answer
+    await calls.close()
+
+
+async def test_a_call_that_the_hook_has_refused_has_no_slot_to_take() -> None:
+    pop = hooked(FakePop(), declines(603))
+    calls = hooked_calls.HookedCalls(pop, "twilio")
+    with pytest.raises(Declined):
+        await calls.ask("CA1", pop.tenant(None), pop.agent(None), Origin(), 60_000)
+    assert calls.take("CA1") is None
+    await calls.close()
+
+
 async def test_a_thousand_calls_leave_no_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused, given up, taken, never streamed, in turn."""
     monkeypatch.setattr(hooked_calls, "HELD_S", 0.0)
@@ -311,7 +337,7 @@ async def test_a_thousand_calls_leave_no_slot(monkeypatch: pytest.MonkeyPatch) -
     agent, tenant = Agent("front-desk"), pop.tenant(None)
     for number in range(1000):
         pop.hook = hooks[number % 4]
-        answer = asyncio.create_task(calls.ask(f"CA{number}", tenant, agent, Origin(), 60))
+        answer = asyncio.create_task(calls.ask(f"CA{number}", tenant, agent, Origin(), 60_000))
         await asyncio.sleep(0)
         if number % 4 == 2:
             calls.give_up(f"CA{number}")

@@ -1,17 +1,24 @@
 """Calls from Telnyx against a scripted PoP and a scripted API: webhooks, commands, streams, and how they end."""
 
+import asyncio
 import json
 from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
+import msgspec
 import numpy as np
 import pytest
 
-from tests.ingress.fake_pop import tone
-from tests.ingress.telephony.telnyx_provider import CALL, call, post, streaming, telnyx
+from tests.ingress.fake_pop import FakePop, tone
+from tests.ingress.telephony.telnyx_provider import CALL, FROM, call, post, streaming, telnyx
+from tests.ingress.telephony.test_hooked_calls import CLINIC, hooked, says
 from tests.support.waiting import until
 from voicepipe.agent import Origin
+from voicepipe.base.errors import PopFull, PopLate
+from voicepipe.call_api import HookAnswer
 from voicepipe.config.phone_config import RouteConfig
 from voicepipe.ingress.telephony.telnyx import SOUNDS
 
@@ -136,3 +143,105 @@ async def test_webhooks_that_are_not_about_calls_are_ignored() -> None:
         assert await post(address, "message.received", **SMS) == 200
         assert await post(address, "call.answered") == 200, "of a call that we have not answered"
         assert not api.commands
+
+
+async def rings(address: str) -> int:
+    """Somebody calls; the status of the webhook."""
+    return await post(address, "call.initiated", direction="incoming", to="+4930123", **FROM)
+
+
+async def test_a_webhook_that_comes_again_while_the_hook_is_asked_changes_nothing() -> None:
+    asked = asyncio.Event()
+
+    async def slowly() -> HookAnswer:
+        await asked.wait()
+        return CLINIC
+
+    async with telnyx() as (pop, api, address):
+        hooked(pop, slowly)
+        await rings(address)
+        await until(lambda: pop.asked)
+        pop.refuse = PopFull("its own call has the last slot")
+        assert await rings(address) == 200
+        assert not api.commands, "it rings on"
+        asked.set()
+        await until(lambda: api.did("answer"))
+        assert await rings(address) == 200
+        assert {action for action, _ in api.commands} == {"answer"} and len(api.carried_out("answer")) == 1
+        assert len(pop.asked) == pop.live == 1 and not pop.refusals
+        await post(address, "call.answered", to="+4930123", **FROM)
+        async with streaming(address, api):
+            await until(lambda: pop.calls)
+            assert pop.calls[0].settings.agent.name == "clinic"
+
+
+async def test_a_webhook_that_comes_again_to_a_call_without_a_hook_is_not_checked_again() -> None:
+    async with telnyx() as (pop, api, address):
+        await rings(address)
+        pop.refuse = PopFull("others have come")
+        await rings(address)
+        assert not api.did("reject") and len(api.carried_out("answer")) == 1
+
+
+async def test_a_call_whose_hook_is_asked_is_admitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PoP lets fewer callers in just after it has let one in (`Pop._allowed_lag_ms`)."""
+    async with telnyx() as (pop, api, address):
+        hooked(pop, says(CLINIC))
+        admit = pop.admit
+
+        @contextmanager
+        def once(*args: Any) -> Iterator[FakePop]:
+            with admit(*args) as slot:
+                pop.refuse = PopLate("one was let in just now")
+                yield slot
+
+        monkeypatch.setattr(pop, "admit", once)
+        assert await rings(address) == 200
+        await until(lambda: api.commands)
+        assert api.did("answer")
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_whatever_is_raised_rejects_the_call(late: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A caller is not left to listen to the ringing."""
+
+    async def breaks() -> HookAnswer:
+        raise RuntimeError("a fault of ours")
+
+    def fails(*args: Any) -> Any:
+        raise RuntimeError("a fault of ours")
+
+    async with telnyx() as (pop, api, address):
+        hooked(pop, breaks)
+        if not late:
+            monkeypatch.setattr(pop, "admit", fails)
+        await rings(address)
+        await until(lambda: api.commands)
+        assert api.commands == [("reject", {"cause": "CALL_REJECTED"})]
+        assert [refusal.reason for refusal in pop.refusals] == ["error"] and not pop.live
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_what_the_hook_said_of_a_ringing_call_is_handed_over(late: bool) -> None:
+    """Telnyx reports to the new process that the call is answered. `late`: that runs already when the hook answers."""
+    accepted = msgspec.structs.replace(CLINIC, session=b'{"instructions": "Be kind."}')
+
+    async def asks_again() -> HookAnswer:
+        raise AssertionError("it was asked before")
+
+    async with telnyx() as (old, api, address), telnyx() as (new, new_api, other):
+        hooked(old, says(accepted))
+        hooked(new, asks_again)
+        if late:
+            old.takeover_parts.publish = new.takeover_parts.taken
+        await rings(address)
+        await until(lambda: api.did("answer"))
+        if not late:
+            for name, state in old.takeover_parts.given().items():
+                new.takeover_parts.taken(name, state)
+        [answer] = api.did("answer")
+        await post(other, "call.answered", to="+4930123", client_state=answer["client_state"], **FROM)
+        async with streaming(other, new_api):
+            await until(lambda: new.calls)
+            assert new.calls[0].settings.agent.name == "clinic" and not new.asked
+        await post(address, "call.hangup")

@@ -1,18 +1,15 @@
 """Calls that ring while the hook of their agent is asked, and the slots that they hold until their streams come."""
 
 import asyncio
-import logging
 from collections.abc import Coroutine, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from voicepipe.agent import Agent, Origin
-from voicepipe.call_api import NO_ANSWER, CallSlot, HookAnswer, PopApi, Tenant
+from voicepipe.call_api import CallSlot, HookAnswer, PopApi, Tenant
 from voicepipe.config.phone_config import StreamedKind
 from voicepipe.ingress.access import Gone
-
-logger = logging.getLogger(__name__)
 
 HELD_S = 15.0
 """Seconds for which a slot is held, and an answer remembered, once the hook was asked. A stream comes within two."""
@@ -26,10 +23,15 @@ class _HookedCall:
     slot: CallSlot
     resources: ExitStack = field(default_factory=ExitStack)
 
+    @property
+    def has_answer(self) -> bool:
+        """Whether the hook was asked, and has let the call in."""
+        return self.asked.done() and not self.asked.cancelled() and self.asked.exception() is None
+
 
 class HookedCalls:
-    """The calls of one provider whose agents have a hook, from its webhook until their streams come. Each has one slot
-    and is asked about once, however often its webhook comes."""
+    """The calls of one provider whose agents have a hook, from its webhook until their streams come. A call that is
+    known (`in`) has its slot and was asked about: when its webhook comes again, it is not to be checked again."""
 
     def __init__(self, pop: PopApi, kind: StreamedKind) -> None:
         self._pop = pop
@@ -37,36 +39,35 @@ class HookedCalls:
         self._calls: dict[str, _HookedCall] = {}
         """By the provider's id."""
 
-    def ask(
-        self, call_id: str, tenant: Tenant, agent: Agent, origin: Origin, within_s: float
-    ) -> Coroutine[Any, Any, HookAnswer]:
-        """Take a slot for the call, and ask the hook. The slot is held until the stream takes it. Raises Refused: there
-        is no slot. The coroutine returns what the hook has said within so many seconds, and raises Declined; Gone: the
-        call was given up meanwhile."""
-        call = self._calls.get(call_id)
-        if call is None:
-            with ExitStack() as resources:
-                slot = resources.enter_context(self._pop.admit(tenant, agent))
-                asked = asyncio.create_task(self._asked(call_id, slot, agent, origin, within_s))
-                call = self._calls[call_id] = _HookedCall(asked, slot, resources.pop_all())
-                asked.add_done_callback(lambda _: self._answered(call_id))
-        return _answer(call.asked)
+    def __contains__(self, call_id: str) -> bool:
+        return call_id in self._calls
 
-    async def _asked(self, call_id: str, slot: CallSlot, agent: Agent, origin: Origin, within_s: float) -> HookAnswer:
-        try:
-            async with asyncio.timeout(within_s):
-                return await self._pop.ask_hook(slot, agent, origin, self._kind)
-        except TimeoutError:
-            logger.warning("%s: %s: the hook of agent %s has not answered within %g s, for which the caller may wait: "
-                           "the agent answers as its file says", self._kind, call_id, agent.name, within_s)  # fmt: skip
-            return NO_ANSWER
+    def ask(
+        self, call_id: str, tenant: Tenant, agent: Agent, origin: Origin, limit_ms: int
+    ) -> Coroutine[Any, Any, HookAnswer]:
+        """Take a slot for a call that is not known, and ask the hook, within `limit_ms`. The slot is held until the
+        stream takes it. Raises Refused: there is no slot. Returns as `answer` does."""
+        with ExitStack() as resources:
+            slot = resources.enter_context(self._pop.admit(tenant, agent))
+            asked = asyncio.create_task(self._asked(slot, agent, origin, limit_ms))
+            self._calls[call_id] = _HookedCall(asked, slot, resources.pop_all())
+            asked.add_done_callback(lambda _: self._answered(call_id))
+        return self.answer(call_id)
+
+    async def _asked(self, slot: CallSlot, agent: Agent, origin: Origin, limit_ms: int) -> HookAnswer:
+        return await self._pop.ask_hook(slot, agent, origin, self._kind, limit_ms)
+
+    def answer(self, call_id: str) -> Coroutine[Any, Any, HookAnswer]:
+        """The coroutine returns what the hook has said of a known call, or will say. It raises Declined; Gone: the call
+        was given up meanwhile."""
+        return _answer(self._calls[call_id].asked)
 
     def _answered(self, call_id: str) -> None:
         """The hook was asked: the slot is held for the stream, if the call is to be answered."""
         call = self._calls.get(call_id)
         if call is None:
             return
-        if call.asked.cancelled() or call.asked.exception():
+        if not call.has_answer:
             call.resources.close()
         asyncio.get_running_loop().call_later(HELD_S, self._expire, call_id, call)
 
@@ -75,9 +76,13 @@ class HookedCalls:
             self.give_up(call_id)
 
     def take(self, call_id: str) -> AbstractContextManager[CallSlot] | None:
-        """The slot of the call, whose stream has come, until the context ends; None: it holds none."""
-        call = self._calls.pop(call_id, None)
-        return _slot(call) if call and call.asked.done() else None
+        """The slot of the call, whose stream has come, until the context ends; None: it holds none. A call is given up
+        whose stream has not waited for the hook."""
+        call = self._calls.get(call_id)
+        if call is None or not call.has_answer:
+            self.give_up(call_id)
+            return None
+        return _slot(self._calls.pop(call_id))
 
     def give_up(self, call_id: str) -> None:
         """The call is over, or its stream does not come: its slot is given back."""

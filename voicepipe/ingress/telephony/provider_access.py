@@ -1,6 +1,8 @@
 """Refuses a provider's requests that are not signed, and calls for which there is no agent or no slot."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 from starlette.requests import HTTPConnection, Request
@@ -10,7 +12,7 @@ from voicepipe.agent import Agent
 from voicepipe.base.errors import Declined, Draining, EngineDown, PopFull, Refused, Unauthorized
 from voicepipe.call_api import Grant, PopApi, Tenant
 from voicepipe.config.phone_config import StreamedKind
-from voicepipe.ingress.access import Attempt, body
+from voicepipe.ingress.access import Attempt, Gone, body
 from voicepipe.ingress.api_keys import brings_token, offered
 from voicepipe.ingress.phone import placed
 from voicepipe.ingress.refusal_log import RefusalLog
@@ -59,6 +61,22 @@ class ProviderAccess:
         asked.refused(error.reason, status)
         self._refusals.log("", "%s: call refused: %s", self._kind, error)
 
+    @contextmanager
+    def attempted(self, tenant: Tenant, agent: Agent) -> Iterator[None]:
+        """A call of this agent's is to begin; an exception within the context refuses it."""
+        attempt = self.attempt()
+        attempt.by(tenant, agent)
+        try:
+            yield
+        except Gone:  # Nobody wants it any more.
+            raise
+        except Refused as error:
+            self.refused(error, attempt)
+            raise
+        except Exception:
+            attempt.refused("error", 0)
+            raise
+
     def forwarded(self, request: Request) -> Grant | None:
         """The token of a directory that has forwarded this webhook, having checked the provider's signature; None: none
         has. Raises Unauthorized: the token is not valid for it."""
@@ -76,15 +94,18 @@ class ProviderAccess:
         if placed and self._pop.tokens:
             self._pop.tokens.came(placed.id)
 
-    def check(self, called: str, asked: str, owner: str = "") -> tuple[Tenant, Agent]:
+    def check(self, called: str, asked: str, owner: str = "", *, asks_hook: bool = True) -> tuple[Tenant, Agent]:
         """The tenant and the agent of a call. Raises Refused: such a call is not answered here. `asked`, `owner`: as in
-        `phone.placed`."""
+        `phone.placed`. `asks_hook`: the agent's hook is asked next if it has one. `HookedCalls` takes a slot for that,
+        so none is tried here: the PoP lets fewer callers in just after it has let one in."""
         attempt = self.attempt()
         try:
             tenant, agent = placed(self._pop, self._kind, called, asked, owner=owner)
             attempt.by(tenant, agent)
-            with self._pop.admit(tenant, agent):
-                return tenant, agent
+            if not (asks_hook and agent.hooks.asked_ms):
+                with self._pop.admit(tenant, agent):
+                    pass
+            return tenant, agent
         except Refused as error:
             self.refused(error, attempt)
             raise
@@ -92,14 +113,14 @@ class ProviderAccess:
     def has_room(self, called: str, asked: str) -> bool:
         """Whether there is a slot for such a call, which its stream takes. `asked`: as in `check`."""
         try:
-            self.check(called, asked)
+            self.check(called, asked, asks_hook=False)
         except Refused:
             return False
         return True
 
 
-def cause(error: Refused) -> Literal["busy", "rejected"]:
-    """The reason that a caller gets whose call is refused before it is answered."""
+def cause(error: Exception) -> Literal["busy", "rejected"]:
+    """The reason that a caller gets whose call is refused before it is answered, or fails."""
     if isinstance(error, Declined):
         return "busy" if error.sip_code in BUSY else "rejected"
     return "busy" if isinstance(error, PopFull | Draining | EngineDown) else "rejected"

@@ -1,7 +1,6 @@
 """A provider's media stream as a call: checked before it is accepted, then like any other call."""
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -14,7 +13,7 @@ from voicepipe.agent import Agent, CallSettings, Origin
 from voicepipe.base.errors import Refused
 from voicepipe.base.round_robin import owned_by
 from voicepipe.base.tasks import TaskGroup
-from voicepipe.call_api import NO_ANSWER, CallSlot, HookAnswer, PopApi
+from voicepipe.call_api import CallSlot, HookAnswer, PopApi
 from voicepipe.ingress.access import Attempt
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.asgi_scope import peer_of, take_visit
@@ -38,13 +37,11 @@ from voicepipe.ingress.telephony.wire import StreamWire
 from voicepipe.ingress.trace_context import in_trace
 from voicepipe.ingress.visits import Visit
 
-logger = logging.getLogger(__name__)
-
 LEAST_RING_S, OVERTIME_S = 5, 2
 """Seconds that are given to ring, at least; and seconds by which we wait longer than the network, so that nobody
 answers a call that was given up."""
-SILENT_S = 2.0
-"""Seconds for which a caller may wait in silence for an agent's hook."""
+SILENT_MS = 2000
+"""For so long a caller may wait in silence for an agent's hook."""
 REFUSED = 1008
 """WebSocket close code of a stream that is refused."""
 T = TypeVar("T")
@@ -227,26 +224,14 @@ class StreamEndpoint:
 
     async def _settings(self, slot: CallSlot, agent: Agent, arrival: StreamedCall) -> CallSettings:
         """The settings with which the call begins. Raises Declined."""
-        said = arrival.said
-        if said is None:
-            said = await self._ask_hook(slot, agent, arrival.origin)
+        said, door = arrival.said, self._provider.dialect.kind
+        if said is None:  # It was not asked before: the caller waits in silence.
+            said = await self._pop.ask_hook(slot, agent, arrival.origin, door, SILENT_MS)
         settings = self._pop.settings(agent, arrival.origin, said)
         if arrival.returned:
             told = msgspec.structs.replace(settings.agent, greeting=settings.agent.transfer_failed)
             settings = msgspec.structs.replace(settings, agent=told)
         return settings
-
-    async def _ask_hook(self, slot: CallSlot, agent: Agent, origin: Origin) -> HookAnswer:
-        """The answer of the hook, which was not asked before: the caller waits in silence, so not for long. Raises
-        Declined."""
-        try:
-            async with asyncio.timeout(SILENT_S):
-                return await self._pop.ask_hook(slot, agent, origin, self._provider.dialect.kind)
-        except TimeoutError:
-            logger.warning("%s: the hook of agent %s is not waited for longer than %g s, since the call is answered "
-                           "already: the agent answers as its file says", self._provider.dialect.kind, agent.name,
-                           SILENT_S)  # fmt: skip
-            return NO_ANSWER
 
     async def _feed(self, wire: StreamWire, line: StreamLine, call: HostedCall) -> None:
         """Feed the call from the provider's messages until the stream stops; then end the call."""

@@ -47,10 +47,10 @@ from voicepipe.ingress.telephony.telnyx_hangups import HangUps, PopRun, Transfer
 logger = logging.getLogger(__name__)
 
 STREAM = "/telnyx/stream"
-STREAMS = "telnyx streams"
-"""What is handed over (`TakeoverParts`): tokens of streams that are expected."""
-ASKED_S = 12.0
-"""Seconds that an agent's hook may take while the caller hears it ring."""
+STREAMS, RINGING = "telnyx streams", "telnyx ringing"
+"""What is handed over (`TakeoverParts`): tokens of streams that are expected, and calls that are to be answered."""
+ASKED_MS = 12_000
+"""For so long an agent's hook may take while the caller hears it ring."""
 ANSWER_S = 60.0
 """Seconds between our command to answer a call and Telnyx's report that it is answered."""
 NETWORK = "voicepipe_network"
@@ -67,6 +67,7 @@ class _Ringing:
     """A call that Telnyx was commanded to answer, and the agent that was asked for."""
 
     until: float
+    """The monotonic second until which it is remembered."""
     agent: str
     placed: Grant | None = None
     """The token with which a directory has sent the call here."""
@@ -90,6 +91,8 @@ class Telnyx:
         streams = dict[str, tuple[float, ExpectedStream]]
         pop.takeover_parts.join(STREAMS, streams, self._tokens.handed_over, self._tokens.take_over, adds=True)
         self._ringing: dict[str, _Ringing] = {}
+        ringing = dict[str, _Ringing]
+        pop.takeover_parts.join(RINGING, ringing, lambda: self._ringing, self._take_over, adds=True)
         self._boot = PopRun(pop.config, calls.boot)
         self._legs = TransferLegs(self._boot.mark)
         self._taken_up: set[str] = set()
@@ -162,23 +165,43 @@ class Telnyx:
     async def _initiated(self, call: TelnyxPayload, asked: str) -> None:
         if call.direction != "incoming":
             return  # To whom a call is being transferred.
+        if await self._is_repeated(call):
+            return
         try:
             tenant, agent = self._access.check(call.called or "", asked)
-        except Refused as error:
-            return await self.api.command(call.call_control_id, "reject", cause=CAUSES[cause(error)])
-        if agent.hooks.asked_ms:
-            return self._ask(call, asked, tenant, agent)
-        await self._answer(call, asked)
+            if agent.hooks.asked_ms:
+                return self._ask(call, asked, tenant, agent)
+        except Exception as error:
+            await self._reject(call, error)
+            if not isinstance(error, Refused):
+                raise
+        else:
+            await self._answer(call, asked)
+
+    async def _is_repeated(self, call: TelnyxPayload, **more: str) -> bool:
+        """Whether its webhook has come before: Telnyx may send each again. Then the call has its place already, and
+        gets no other answer. Raises CommandFailed."""
+        ringing = self._ringing.get(call.call_control_id)
+        if ringing and ringing.until > time.monotonic():
+            await self._order_answer(call, **more)  # The first order may have failed.
+            return True
+        return call.call_control_id in self._hooked
+
+    async def _reject(self, call: TelnyxPayload, error: Exception) -> None:
+        """Raises CommandFailed."""
+        await self.api.command(call.call_control_id, "reject", cause=CAUSES[cause(error)])
 
     async def _assigned(self, call: TelnyxPayload, asked: str, placed: Grant) -> Response:
         """The webhook's call was sent here by a directory. Raises Refused: the directory is to choose another PoP."""
-        tenant, agent = self._access.check(call.called or "", asked, placed.tenant)
         query = f"?{urlencode({'agent': asked})}" if asked else ""
         here = f"{self._public}{VOICE}{query}"
-        if agent.hooks.asked_ms:  # The directory is not kept waiting: the call is ours now.
-            self._ask(call, asked, tenant, agent, placed, webhook_url=here)
-            return Response()
         try:
+            if await self._is_repeated(call, webhook_url=here):
+                return Response()
+            tenant, agent = self._access.check(call.called or "", asked, placed.tenant)
+            if agent.hooks.asked_ms:  # The directory is not kept waiting: the call is ours now.
+                self._ask(call, asked, tenant, agent, placed, webhook_url=here)
+                return Response()
             await self._answer(call, asked, placed, webhook_url=here)
         except CommandFailed as error:
             logger.error("telnyx: %s: %s", call.call_control_id, error)
@@ -191,24 +214,29 @@ class Telnyx:
         """Ask the agent's hook, and then have Telnyx answer or reject the call; Telnyx waits for no webhook's answer so
         long. Raises Refused: there is no slot any more."""
         origin = Origin(call.caller or "", call.called or "", call.sip_headers)
-        asking = self._hooked.ask(call.call_control_id, tenant, agent, origin, ASKED_S)
+        with self._access.attempted(tenant, agent):
+            asking = self._hooked.ask(call.call_control_id, tenant, agent, origin, ASKED_MS)
 
-        async def said() -> None:
-            attempt = self._access.attempt()
-            attempt.by(tenant, agent)
+        async def decide() -> None:
             try:
-                try:
-                    await self._answer(call, asked, placed, await asking, **more)
-                except Gone:
-                    return
-                except Refused as error:
-                    self._access.refused(error, attempt)
-                    await self.api.command(call.call_control_id, "reject", cause=CAUSES[cause(error)])
+                with self._access.attempted(tenant, agent):
+                    said = await asking
+            except Gone:
+                return
+            except Exception as error:
+                if not isinstance(error, Refused):
+                    logger.exception("telnyx: %s is rejected, since its hook could not be asked", call.call_control_id)
+                return await self._reject(call, error)
+            await self._answer(call, asked, placed, said, **more)
+
+        async def carry_out() -> None:
+            try:
+                await decide()
             except CommandFailed as error:
                 self._hooked.give_up(call.call_control_id)
                 logger.error("telnyx: %s: %s", call.call_control_id, error)
 
-        self._asking.add(task := asyncio.create_task(said()))
+        self._asking.add(task := asyncio.create_task(carry_out()))
         task.add_done_callback(self._asking.discard)
 
     async def _answer(
@@ -222,10 +250,18 @@ class Telnyx:
         """Have Telnyx answer a call, of which its agent's hook has said this. Raises CommandFailed."""
         now = time.monotonic()
         self._ringing = {known: ringing for known, ringing in self._ringing.items() if ringing.until > now}
-        self._ringing[call.call_control_id] = _Ringing(now + ANSWER_S, asked, placed, said)
-        # By the id Telnyx knows the order again, be it of another PoP: a call is answered once.
+        ringing = self._ringing[call.call_control_id] = _Ringing(now + ANSWER_S, asked, placed, said)
+        self._pop.takeover_parts.add(RINGING, {call.call_control_id: ringing})
+        await self._order_answer(call, **more)
+
+    async def _order_answer(self, call: TelnyxPayload, **more: str) -> None:
+        """By the id Telnyx knows the order again, be it of another PoP: a call is answered once. Raises
+        CommandFailed."""
         await self.api.command(call.call_control_id, "answer", command_id="voicepipe-answer",
                                 client_state=self._boot.state, **more)  # fmt: skip
+
+    def _take_over(self, handed: dict[str, _Ringing]) -> None:
+        self._ringing |= handed
 
     @property
     def _public(self) -> str:
@@ -233,9 +269,9 @@ class Telnyx:
 
     async def _answered(self, call: TelnyxPayload, asked: str) -> None:
         ringing = self._ringing.pop(call.call_control_id, None)
-        if ringing is None and self._boot.is_dead(call.client_state):  # We died before it was streamed.
+        if self._boot.is_dead(call.client_state):  # An earlier run has ordered it, and handed it over or died.
             self._taken_up.add(call.call_control_id)
-            ringing = _Ringing(0.0, asked)
+            ringing = ringing or _Ringing(0.0, asked)
         if ringing is None:
             return
         self._access.came(ringing.placed)

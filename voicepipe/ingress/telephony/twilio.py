@@ -15,7 +15,6 @@ from starlette.websockets import WebSocket
 from voicepipe.agent import Agent, Origin
 from voicepipe.base.errors import Declined, KeysFailed, Refused, TransferFailed
 from voicepipe.call_api import NO_ANSWER, Grant, HookAnswer, PopApi, Tenant
-from voicepipe.ingress.access import Gone
 from voicepipe.ingress.asgi_scope import pays
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.telephony import signatures, twilio_webhook
@@ -45,8 +44,8 @@ REMEMBERED_S = 60.0
 """Seconds for which a call is remembered: Twilio asks at once what comes after a stream."""
 DIALLED_S = 660.0
 """Seconds for which a call that is being transferred is remembered: it rings for ten minutes at most."""
-ASKED_S, FORWARDED_S = 12.0, 2.5
-"""Seconds that an agent's hook may take: Twilio waits 15 s for the answer to a webhook, and a directory that forwards
+ASKED_MS, FORWARDED_MS = 12_000, 2500
+"""For so long an agent's hook may take: Twilio waits 15 s for the answer to a webhook, and a directory that forwards
 one 3 s before it asks the next PoP."""
 STREAMED = 10_000
 """Calls that are remembered so that nobody streams them again: Twilio's signature has no expiry."""
@@ -121,12 +120,13 @@ class Twilio:
             return self._access.forbid(request, "a webhook", error)
         asked, called = request.query_params.get("agent", ""), form.fields.get("To", "")
         call_id, origin = form.fields.get("CallSid", ""), _origin(form.fields)
-        within_s = FORWARDED_S if forwarded else ASKED_S
         try:
-            tenant, agent = self._access.check(called, asked, forwarded.tenant if forwarded else "")
-            said = NO_ANSWER
-            if agent.hooks.asked_ms:
-                said = await self._ask(call_id, tenant, agent, origin, within_s)
+            if call_id in self._hooked:  # Twilio has sent it again. All of them get the same answer.
+                said = await self._hooked.answer(call_id)
+            else:
+                tenant, agent = self._access.check(called, asked, forwarded.tenant if forwarded else "")
+                limit_ms = FORWARDED_MS if forwarded else ASKED_MS
+                said = await self._hook_says(call_id, tenant, agent, origin, limit_ms)
         except Refused as error:
             if forwarded and not isinstance(error, Declined):
                 raise  # The directory goes on to the next PoP.
@@ -153,17 +153,12 @@ class Twilio:
             return self._streamed(form, url, asked, _Expected(call_id, True, said=dialled.said))
         return twilio_webhook.hang_up()
 
-    async def _ask(self, call_id: str, tenant: Tenant, agent: Agent, origin: Origin, within_s: float) -> HookAnswer:
-        """What the hook of the call's agent says. Raises Refused."""
-        attempt = self._access.attempt()
-        attempt.by(tenant, agent)
-        try:
-            return await self._hooked.ask(call_id, tenant, agent, origin, within_s)
-        except Gone:  # Nobody wants it any more.
-            raise
-        except Refused as error:
-            self._access.refused(error, attempt)
-            raise
+    async def _hook_says(self, call_id: str, tenant: Tenant, agent: Agent, origin: Origin, limit_ms: int) -> HookAnswer:
+        """What the hook of the call's agent says, if it has one. Raises Refused."""
+        if not agent.hooks.asked_ms:
+            return NO_ANSWER
+        with self._access.attempted(tenant, agent):
+            return await self._hooked.ask(call_id, tenant, agent, origin, limit_ms)
 
     def _streamed(self, form: dict[str, str], url: str, asked: str, expected: _Expected) -> Response:
         """TwiML that has the call streamed to us, in answer to a request at `url`."""
