@@ -61,8 +61,9 @@ PYTEST = $(BIN)/python -m pytest --numprocesses 3 --dist loadfile
 test: venv system models  ## The tests but those of make test-system (ARGS are pytest's)
 	@$(PYTEST) -m "not e2e and not slow" $(ARGS)
 
+# In the order of the files: those with few tests are the longest, and would come last.
 test-system: venv system models  ## Whole PoPs, other programs, browsers, and what takes long (ARGS are pytest's)
-	@$(PYTEST) -m "e2e or slow" $(ARGS)
+	@$(PYTEST) --no-loadscope-reorder -m "e2e or slow" $(ARGS)
 
 test-clients: venv system models $(CLIENTS)/.installed $(NODE_MODULES)/.installed  ## Stock Realtime clients call a PoP; needs npm
 	@$(BIN)/python -m pytest tests/clients $(ARGS)
