@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.scenario import Recording, Scenario, load, play
 from voicepipe.agent import Tool
+from voicepipe.call.call import Call
 from voicepipe.conversation.events import AgentChanged, ReplyDone
 from voicepipe.engines.base import ToolCall
 
@@ -168,3 +169,21 @@ async def test_the_other_agent_is_asked_before_the_turn_is_confirmed_and_as_such
     recording = await play(load("hand_over"))
     asked = [prompt.speculative for prompt in recording.llm.prompts if prompt.messages[0].text == "You book."]
     assert asked[0], "behind requests of confirmed turns"
+
+
+async def test_who_gets_the_call_back_in_the_same_reply_has_what_its_client_had_set() -> None:
+    scenario = story(
+        {"i want to book": HANDS, TOLD: 'call:hand_over {"to": "scenario"}', "for two": "Well."},
+        colleagues={"booking": {"hand_over": {"scenario": {"when": "Else."}}}, "scenario": {"instructions": "File."}},
+    )
+
+    async def change(call: Call) -> None:
+        await asyncio.sleep(0.2)
+        call.configure(msgspec.structs.replace(call.settings, instructions="The client's."))
+
+    recording = await play(scenario, asks=change)
+    assert [line for line in recording.story if line.startswith("now with")] == [
+        "now with: booking",
+        "now with: scenario",
+    ]
+    assert recording.llm.prompts[-1].messages[0].text == "The client's."

@@ -63,12 +63,12 @@ def test_a_reason_to_refuse_is_one_line() -> None:
         ('{"greeting": "' + "a" * 2001 + '"}', "^greeting: expected `str` of length <= 2000"),
         ('{"variables": {"a b": "x"}}', "^variables: 'a b' is no name"),
         ('{"variables": {"a": []}}', r"^variables\[...\]"),
-        ('{"agent": "sales"}', "hooks.agents of clinic does not name 'sales': add it there"),
-        ('{"agent": "gone"}', "this PoP has no agent 'gone' that can answer"),
+        ('{"agent": "sales"}', "agent: hooks.agents of clinic does not name 'sales': add it there"),
+        ('{"agent": "gone"}', "agent: this PoP has no agent 'gone' that can answer"),
     ],
 )
 def test_an_answer_that_cannot_be_used_says_why(answer: str, why: str) -> None:
-    with pytest.raises(AnswerUnusable, match=why):
+    with pytest.raises(AnswerUnusable, match=f"^its answer is not used: {why.removeprefix('^')}"):
         read(answer)
 
 

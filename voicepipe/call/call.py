@@ -127,7 +127,8 @@ class Call:
     def handed_over(self, settings: CallSettings) -> CallSettings:
         """Another agent goes on with the call; what a client has set for it stays. Returns the settings until then."""
         before = self._context.left[self.settings.agent.name] = self.settings
-        self.configure(before.handed_to(settings))
+        # Who gets the call back within one reply has left it since the reply was made.
+        self.configure(before.handed_to(self._context.left.get(settings.agent.name, settings)))
         self._emit(AgentChanged(self.settings))
         return before
 

@@ -93,9 +93,8 @@ class PendingReplies:
         settings = self._speaking.settings
         if what == "failure":  # A person hears that it failed before it is tried again.
             settings = msgspec.structs.replace(settings, tool_choice="none")
-        elif (
-            results or what == "keys"
-        ) and settings.tool_choice != "none":  # Nobody has said anything that a tool could be forced upon.
+        elif (results or what == "keys") and settings.tool_choice != "none":
+            # Nobody has said anything that a tool could be forced upon.
             settings = msgspec.structs.replace(settings, tool_choice="auto")
         self._tool_runs.bring_up(results)
         order = self._context.order(settings)

@@ -48,6 +48,8 @@ def _unread(agent: Agent, settings: Config) -> Iterator[str]:
 def _reads_ipa(agent: Agent, settings: Config) -> bool:
     if settings.engines.tts not in ("auto", "espeak"):
         return settings.engines.tts not in READ_NO_IPA
-    if settings.engines.tts == "auto" and agent.voice == "heart":
+    from voicepipe.engines.tts.hibari import VOICE  # Slow to import, and seldom needed.
+
+    if settings.engines.tts == "auto" and agent.voice == VOICE:
         return True
     return (agent.voice or agent.language).lower().startswith("en")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from zoneinfo import available_timezones
 
 from voicepipe.agent import Agent
+from voicepipe.config.word_problems import FIRST
 from voicepipe.conversation.agent_texts import TextUse, changed
 from voicepipe.conversation.variables import (
     BUILT_IN,
@@ -29,7 +30,7 @@ def of_variables(agent: Agent) -> Iterator[str]:
     yield from _of_time_zone(agent)
     for name, value in agent.variables.items():
         if name in Agent.__struct_fields__ and name not in ALSO_KEYS:
-            yield f"variables.{name}: is a key of the agent; put it above the file's first [table]"
+            yield f"variables.{name}: is a key of the agent; put it {FIRST}"
         elif name in BUILT_IN:
             yield f"variables.{name}: is always there and has its value from the call; choose another name"
         elif not NAME.fullmatch(name):

@@ -1,7 +1,5 @@
 """Before a call is answered: what the agent's hook is asked, what its answer means, and what holds without one."""
 
-import logging
-import time
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
@@ -9,22 +7,23 @@ import msgspec
 from msgspec import Meta
 
 from voicepipe.agent import Agent, Origin
-from voicepipe.base.errors import Declined, VoicepipeError
+from voicepipe.base.errors import Declined
 from voicepipe.base.foreign_json import decode
-from voicepipe.call_api import NO_ANSWER, CallSlot, DoorKind, HookAnswer, HookOutcome, HookRun
+from voicepipe.call_api import NO_ANSWER, CallSlot, DoorKind, HookAnswer
+from voicepipe.conversation.variables import LONGEST as LONGEST_VALUE
 from voicepipe.conversation.variables import NAME as VARIABLE
-from voicepipe.pop.hooks import Hook, HookCaller, HookFailed
-
-log = logging.getLogger(__name__)
+from voicepipe.pop.hooks import Hook, HookCaller, HookFailed, noted
 
 KEY = "before_call"
-ANSWERED: HookOutcome = "answered"
 LONGEST_REASON = 200
-VariableValue = Annotated[str, Meta(max_length=2000)] | int | float | None
+VariableValue = Annotated[str, Meta(max_length=LONGEST_VALUE)] | int | float | None
 
 
-class AnswerUnusable(VoicepipeError):
+class AnswerUnusable(HookFailed):
     """A hook's answer is not what it may say. The text says what is wrong, and what is allowed."""
+
+    def __init__(self, wrong: str) -> None:
+        super().__init__(f"its answer is not used: {wrong}", "invalid")
 
 
 class WrittenAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -96,19 +95,10 @@ class BeforeCall:
         self, slot: CallSlot, agent: Agent, origin: Origin, door: DoorKind, limit_ms: int | None = None
     ) -> HookAnswer:
         """As `PopApi.ask_hook`, of an agent that has one. Raises Declined."""
-        began, said, outcome, why = time.monotonic(), NO_ANSWER, ANSWERED, ""
+        said = NO_ANSWER
         hook = Hook(KEY, agent.hooks.before_call, agent.hooks.before_call_ms, KEY, agent.hooks.secret).within(limit_ms)
         told = question(slot.call_id, agent.name, origin, door, self._pop, slot.owner)
-        try:
+        with noted(slot, agent, KEY):
             written = await self._hooks.ask(hook, told, slot.call_id, slot.owner)
             said = read_answer(written, agent, lambda name: bool(self._answers(name, slot.owner)))
-        except HookFailed as error:
-            outcome, why = error.outcome, str(error)
-        except AnswerUnusable as error:
-            outcome, why = "invalid", f"its answer is not used: {error}"
-        if why:
-            text = "%s: hooks.before_call of %s: %s (the agent answers as its file says)"
-            log.warning(text, slot.call_id, agent.name, why)
-        took_ms = (time.monotonic() - began) * 1000
-        slot.hook_has_run(HookRun(agent=agent.name, outcome=outcome, ms=round(took_ms, 1), why=why))
         return said

@@ -12,14 +12,14 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
-from voicepipe.agent import Tool
+from voicepipe.agent import Agent, Tool
 from voicepipe.base.errors import ConfigError, OutcomeUnknown, ToolError, VoicepipeError
 from voicepipe.base.ranges import is_url
 from voicepipe.base.secret_source import SecretSource
 from voicepipe.base.token_bucket import FairShare
 from voicepipe.base.trust import refusal
 from voicepipe.base.web_answer import whole
-from voicepipe.call_api import HookOutcome
+from voicepipe.call_api import CallSlot, HookOutcome, HookRun
 from voicepipe.records import signing
 from voicepipe.tools.tool_runner import ToolRunner
 
@@ -31,6 +31,7 @@ MOST = 256
 """Hooks that run at a time. A tenant has at most as many of them as are free."""
 
 AFTER_CALL_MS = 15_000
+ANSWERED: HookOutcome = "answered"
 
 
 class HookFailed(VoicepipeError):
@@ -39,6 +40,21 @@ class HookFailed(VoicepipeError):
     def __init__(self, why: str, outcome: HookOutcome = "error") -> None:
         super().__init__(why)
         self.outcome = outcome
+
+
+@contextmanager
+def noted(slot: CallSlot, agent: Agent, key: str) -> Iterator[None]:
+    """Within the context a hook of this agent's is asked about a call before it is answered. The call's record says how
+    that went; a failure ends with the context, and the log says that the agent answers by its file alone."""
+    began, outcome, why = time.monotonic(), ANSWERED, ""
+    try:
+        yield
+    except HookFailed as error:
+        outcome, why = error.outcome, str(error)
+        text = "%s: hooks.%s of %s: %s (the agent answers as its file says)"
+        log.warning(text, slot.call_id, key, agent.name, why)
+    ms = round((time.monotonic() - began) * 1000, 1)
+    slot.hook_has_run(HookRun(agent=agent.name, outcome=outcome, ms=ms, why=why))
 
 
 class Hook(NamedTuple):

@@ -15,11 +15,11 @@ import msgspec
 
 from voicepipe.agent import Agent, CallSettings, Origin
 from voicepipe.base.errors import Declined, UnknownCall
-from voicepipe.call_api import NO_ANSWER, CallSlot, HookAnswer, HookOutcome, HookRun, IncomingCall, Tenant
+from voicepipe.call_api import NO_ANSWER, CallSlot, HookAnswer, IncomingCall, Tenant
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.realtime.rights import effective_session
 from voicepipe.ingress.wire_errors import WireError
-from voicepipe.pop.hooks import Hook, HookCaller, HookFailed
+from voicepipe.pop.hooks import Hook, HookCaller, HookFailed, noted
 
 log = logging.getLogger(__name__)
 
@@ -44,31 +44,20 @@ class IncomingCalls:
         """As `PopApi.ask_hook`, of an agent that has an `incoming_call`. Raises Declined."""
         hooks = agent.hooks
         hook = Hook(KEY, hooks.incoming_call, hooks.incoming_call_ms, secret=hooks.secret).within(limit_ms)
-        began, said, outcome, why = time.monotonic(), NO_ANSWER, ANSWERED, ""
+        said = NO_ANSWER
         ringing = _Undecided(IncomingCall(slot.call_id, slot.owner, agent, origin))
         self._ringing[slot.call_id] = ringing
         event_id, event = _event(slot.call_id, origin, self._here)
         posting = self._hooks.begin_post(hook, event, event_id, slot.call_id, slot.owner)
         posting.add_done_callback(ringing.posted)
         try:
-            async with asyncio.timeout(hook.limit_ms / 1000):
-                said = await ringing.decision
-        except TimeoutError:
-            faster = f"raise hooks.{KEY}_ms" if hook.may_be_given_more else "accept it sooner"
-            outcome, why = "timeout", f"the call was not accepted within {hook.time}: {faster}"
-        except HookFailed as error:
-            outcome, why = error.outcome, str(error)
+            with noted(slot, agent, KEY):
+                said = await _decided_in_time(ringing, hook)
         except asyncio.CancelledError:  # The caller has hung up.
             posting.cancel()
             raise
         finally:
             del self._ringing[slot.call_id]
-        if why:
-            log.warning(
-                "%s: hooks.%s of %s: %s. The agent answers as its file says.", slot.call_id, KEY, agent.name, why
-            )
-        took_ms = (time.monotonic() - began) * 1000
-        slot.hook_has_run(HookRun(agent=agent.name, outcome=outcome, ms=round(took_ms, 1), why=why))
         return said
 
     # --- IncomingCallsApi
@@ -89,9 +78,6 @@ class IncomingCalls:
         return self._ringing[self.find(call.id, Tenant(call.owner)).id].decision
 
 
-ANSWERED: HookOutcome = "answered"
-
-
 class _Undecided:
     """A call that rings, and the decision that it waits for."""
 
@@ -103,6 +89,16 @@ class _Undecided:
         """The webhook was sent: one that nobody has taken decides at once."""
         if not task.cancelled() and (error := task.exception()) and not self.decision.done():
             self.decision.set_exception(error)
+
+
+async def _decided_in_time(ringing: _Undecided, hook: Hook) -> HookAnswer:
+    """Raises HookFailed, Declined."""
+    try:
+        async with asyncio.timeout(hook.limit_ms / 1000):
+            return await ringing.decision
+    except TimeoutError:
+        faster = f"raise hooks.{KEY}_ms" if hook.may_be_given_more else "accept it sooner"
+        raise HookFailed(f"the call was not accepted within {hook.time}: {faster}", "timeout") from None
 
 
 def _event(call_id: str, origin: Origin, here: str) -> tuple[str, bytes]:
