@@ -6,7 +6,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from voicepipe.agent import Agent, AgentHooks, CallSettings, Hooks, SemanticVad, ServerVad, Tool, ToolSpec
+from voicepipe.agent import Agent, AgentHooks, Hooks, Tool, ToolSpec
+from voicepipe.call_settings import CallSettings, SemanticVad, ServerVad
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
-from voicepipe.agent import NOWHERE, Agent, CallSettings, Origin, Part, ToolSpec
+from voicepipe.agent import Agent, Part, ToolSpec
 from voicepipe.base.errors import Reason
 from voicepipe.base.takeover import PredecessorApi, SuccessorApi, TakeoverParts
+from voicepipe.call_settings import NOWHERE, CallSettings, Origin
 from voicepipe.config import Config
 from voicepipe.config.rereads import Rereads
 from voicepipe.conversation.events import CallEvent, Item

@@ -2,8 +2,8 @@
 
 import pytest
 
-from voicepipe.agent import Origin
 from voicepipe.base.caller_number import last_three
+from voicepipe.call_settings import Origin
 from voicepipe.ingress.hosted_call import _parties
 
 

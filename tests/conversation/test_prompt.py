@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.support.hostile_values import HOSTILE
-from voicepipe.agent import Origin
+from voicepipe.call_settings import Origin
 from voicepipe.conversation.prompt import BEGAN, BEGINS, LONGEST, MOST, with_origin, without_origin
 
 

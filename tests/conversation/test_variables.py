@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.hostile_values import HOSTILE
-from voicepipe.agent import Agent, HandOver, Intent, Origin, Tool, Webhook
+from voicepipe.agent import Agent, HandOver, Intent, Tool, Webhook
+from voicepipe.call_settings import Origin
 from voicepipe.conversation.prompt import LONGEST as LONGEST_QUOTED
 from voicepipe.conversation.speakable import pieces, together
 from voicepipe.conversation.variables import (

@@ -17,10 +17,10 @@ from tests.support.faulty import now
 from tests.support.scenario import Says, Scenario, ScenarioLine
 from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from tests.system.test_failing_engines import AGENT, clock
-from voicepipe.agent import CallSettings
 from voicepipe.base.errors import EngineStalled
 from voicepipe.base.places import Place
 from voicepipe.call_api import Grant
+from voicepipe.call_settings import CallSettings
 from voicepipe.commands.compare import tally_of, verdict
 from voicepipe.config import Config, PopConfig
 from voicepipe.config.agent_store import AgentStore

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from tests.ingress.fake_predecessor import FakePredecessor
-from voicepipe.agent import NOWHERE, Agent, CallSettings, Origin
+from voicepipe.agent import Agent
 from voicepipe.audio import BLOCK, Pcm, dbfs
 from voicepipe.base.errors import (
     ConfigError,
@@ -41,6 +41,7 @@ from voicepipe.call_api import (
     Tenant,
     Tokens,
 )
+from voicepipe.call_settings import NOWHERE, CallSettings, Origin
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.rereads import Rereads
 from voicepipe.conversation.events import (

@@ -8,10 +8,10 @@ import pytest
 from tests.ingress.fake_pop import FakePop
 from tests.ingress.test_calls_api import PhoneCall, PhoneLine, line
 from tests.support.waiting import until
-from voicepipe.agent import Origin
 from voicepipe.base.errors import Draining, UnknownCall
 from voicepipe.base.round_robin import owner
 from voicepipe.call_api import Grant, Tenant
+from voicepipe.call_settings import Origin
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.realtime.session import PcmFormat

@@ -11,10 +11,10 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop
 from tests.support.waiting import until
-from voicepipe.agent import CallSettings, Origin
 from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.base.token_bucket import Rate
 from voicepipe.call_api import Tenant
+from voicepipe.call_settings import CallSettings, Origin
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.hosted_call import HostedCall

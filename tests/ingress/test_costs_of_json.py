@@ -7,7 +7,8 @@ import pytest
 from starlette.datastructures import Headers
 
 from tests.support.stopwatch import spent
-from voicepipe.agent import Agent, CallSettings
+from voicepipe.agent import Agent
+from voicepipe.call_settings import CallSettings
 from voicepipe.ingress.access import decoded
 from voicepipe.ingress.api_keys import SecretRequest
 from voicepipe.ingress.realtime import client_events

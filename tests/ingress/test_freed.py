@@ -27,9 +27,9 @@ from tests.ingress.webrtc.peer import post, web, webrtc
 from tests.support.collector import uncollected
 from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from tests.support.waiting import until
-from voicepipe.agent import CallSettings
 from voicepipe.call.call import Call
 from voicepipe.call_api import ReplyRequest
+from voicepipe.call_settings import CallSettings
 from voicepipe.config import Config, LimitsConfig
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.config.pop_config import with_slots

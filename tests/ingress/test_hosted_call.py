@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from tests.ingress.fake_pop import FakePop
-from voicepipe.agent import CallSettings
+from voicepipe.call_settings import CallSettings
 from voicepipe.conversation.events import (
     CallEvent,
     Item,

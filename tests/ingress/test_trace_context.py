@@ -11,7 +11,7 @@ from tests.ingress.telephony.test_twilio import opened, rung
 from tests.ingress.telephony.twilio_provider import ENV, TOKEN, signed, streaming
 from tests.ingress.webrtc.peer import Peer, post
 from tests.support.waiting import until
-from voicepipe.agent import TraceContext
+from voicepipe.call_settings import TraceContext
 from voicepipe.ingress.trace_context import trace_context
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.scenario import load, play
-from voicepipe.agent import Origin
+from voicepipe.call_settings import Origin
 from voicepipe.conversation.events import CallEnded, CallEvent, Item, ItemAdded, ReplyDone, ReplyStarted, ToolUse
 from voicepipe.conversation.timing import TurnSummary
 from voicepipe.ingress.realtime.line import WebSocketLine

@@ -14,7 +14,7 @@ from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_tra
 from tests.support import virtual_time
 from tests.support.healthy import HEALTHY
 from tests.support.scenario import load, play
-from voicepipe.agent import Origin, TraceContext
+from voicepipe.call_settings import Origin, TraceContext
 from voicepipe.config import Config
 from voicepipe.conversation.events import CallEvent
 from voicepipe.ingress.realtime.line import WebSocketLine

@@ -12,9 +12,10 @@ import pytest
 
 from tests.support.hook_server import BREAKS, SLOW, hook_server
 from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.agent import Agent, AgentHooks, Origin
+from voicepipe.agent import Agent, AgentHooks
 from voicepipe.base.errors import Declined
 from voicepipe.call_api import NO_ANSWER, HookAnswer, HookRun
+from voicepipe.call_settings import Origin
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.engines.base import Engines

@@ -20,8 +20,9 @@ from tests.ingress.telephony.twilio_provider import verbs
 from tests.support.ports import free_port
 from tests.support.waiting import until
 from voicepipe import config as configuration
-from voicepipe.agent import Agent, CallSettings, Origin
+from voicepipe.agent import Agent
 from voicepipe.call_api import HookRun
+from voicepipe.call_settings import CallSettings, Origin
 from voicepipe.ingress.telephony import twilio
 from voicepipe.pop.incoming_calls import LONGEST, MOST_HEADERS, _event, with_session
 from voicepipe.pop.pop import Pop

@@ -7,9 +7,10 @@ import pytest
 
 from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.fake_predecessor import FakePredecessor
-from voicepipe.agent import Agent, Origin
+from voicepipe.agent import Agent
 from voicepipe.base.errors import UnknownCall
 from voicepipe.call_api import HookAnswer, IncomingCall, Tenant
+from voicepipe.call_settings import Origin
 from voicepipe.ingress.calls_api import CALLS
 from voicepipe.pop import incoming_calls_http
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.scenario import ScenarioLine, load
 from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.agent import Agent, CallSettings, Origin
+from voicepipe.agent import Agent
 from voicepipe.base.errors import (
     ConfigError,
     Draining,
@@ -26,6 +26,7 @@ from voicepipe.base.errors import (
     Unauthorized,
 )
 from voicepipe.call_api import HookAnswer, Refusal
+from voicepipe.call_settings import CallSettings, Origin
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.config.engine_config import DelaysConfig

@@ -7,7 +7,8 @@ import pytest
 
 from tests.support.hook_server import SLOW, HookServer, hook_server
 from tests.support.waiting import until
-from voicepipe.agent import Agent, AgentHooks, CallSettings, Origin
+from voicepipe.agent import Agent, AgentHooks
+from voicepipe.call_settings import CallSettings, Origin
 from voicepipe.conversation.events import ToolUse
 from voicepipe.conversation.timing import TurnSummary
 from voicepipe.observe.call_followers import CallFacts

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from tests.observe.test_calls import LINE, answer, spoken
-from voicepipe.agent import Origin
+from voicepipe.call_settings import Origin
 from voicepipe.conversation.events import CallEnded
 from voicepipe.observe.calls import LiveCall
 from voicepipe.pop.pop import Pop

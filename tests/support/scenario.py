@@ -18,13 +18,14 @@ from tests.support.scripted import (
     ScriptedVad,
 )
 from tests.support.scripted_opinions import ScriptedTurnModel
-from voicepipe.agent import Agent, CallSettings, Origin, SemanticVad, ServerVad, Tool, ToolSpec
+from voicepipe.agent import Agent, Tool, ToolSpec
 from voicepipe.audio import BLOCK, RATE, Block, Pcm, dbfs
 from voicepipe.base.errors import CallError, KeysFailed, TransferFailed
 from voicepipe.call.call import Call
 from voicepipe.call.call_context import CallServices
 from voicepipe.call.tool_runs import ToolRuns
 from voicepipe.call_api import ReplyRequest
+from voicepipe.call_settings import CallSettings, Origin, SemanticVad, ServerVad
 from voicepipe.config import Config
 from voicepipe.conversation.events import CallEvent, Item
 from voicepipe.engines.base import Delta, Engines, OnPartial, ToolCall

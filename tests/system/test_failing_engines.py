@@ -16,8 +16,8 @@ from tests.support.faulty import LIMIT_S, Fault, FaultyAsr, FaultyLlm, FaultyTts
 from tests.support.scenario import Says, Scenario, ScenarioLine, told
 from tests.support.scripted import ScriptedVad
 from tests.support.waiting import until
-from voicepipe.agent import CallSettings
 from voicepipe.call.recogniser_timing import time_recogniser
+from voicepipe.call_settings import CallSettings
 from voicepipe.config import Config, LadderConfig
 from voicepipe.config.agent_store import AgentStore
 from voicepipe.config.pop_config import with_slots

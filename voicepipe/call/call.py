@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import msgspec
 
-from voicepipe.agent import CallSettings
 from voicepipe.base.error_texts import shown
 from voicepipe.base.errors import InputEmpty, NoReply, ReplyActive, cause
 from voicepipe.call.call_context import CallContext, CallServices, ReplyOrder
@@ -27,6 +26,7 @@ from voicepipe.call.transfer import Transfer
 from voicepipe.call.tts_cache import FixedPhraseWarmUp
 from voicepipe.call.turns import Turns
 from voicepipe.call_api import ReplyRequest, Size
+from voicepipe.call_settings import CallSettings
 from voicepipe.config import Config
 from voicepipe.conversation.events import AgentChanged, CallEnded, CallEvent, Item, KeyPressed
 from voicepipe.conversation.own_tools import SEND_KEYS, TRANSFER_TOOL

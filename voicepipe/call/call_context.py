@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Protocol
 
-from voicepipe.agent import Agent, CallSettings, Keep, Origin, ToolSpec
+from voicepipe.agent import Agent, Keep, ToolSpec
 from voicepipe.base import call_ids
 from voicepipe.base.errors import ToolError
 from voicepipe.base.words import count
@@ -15,6 +15,7 @@ from voicepipe.call.playout import Playout
 from voicepipe.call.speech import PhraseSpeaker
 from voicepipe.call.tool_run import BeginTool
 from voicepipe.call.tool_runs import ToolRuns, called
+from voicepipe.call_settings import CallSettings, Origin
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.events import TOOL_CHARS, CallEvent, Item, ToolUse
 from voicepipe.conversation.hand_over import HAND_OVER, hand_over_tool, kept

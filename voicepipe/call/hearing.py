@@ -11,7 +11,6 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 
-from voicepipe.agent import CallSettings, SemanticVad, ServerVad
 from voicepipe.audio import RATE, Block, samples_to_ms
 from voicepipe.base.errors import EngineError
 from voicepipe.base.round_robin import owned_by
@@ -20,6 +19,7 @@ from voicepipe.call.call_context import CallContext
 from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.utterance import RecogniserWait, Utterance
 from voicepipe.call.vad_front_end import MissingSound, TurnTaking, VadFrontEnd
+from voicepipe.call_settings import CallSettings, SemanticVad, ServerVad
 from voicepipe.config import Config
 from voicepipe.conversation.events import SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.conversation.timing import TurnRecord

@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from voicepipe.agent import CallSettings, Keep
+from voicepipe.agent import Keep
 from voicepipe.call.call_context import CallContext, ReplyOrder
 from voicepipe.call.late_reply import LateReply
 from voicepipe.call.speech import AnswerDraft, Phrase, PhraseSpeaker
 from voicepipe.call.tool_run import ToolRun
 from voicepipe.call.tool_runs import ToolRuns
+from voicepipe.call_settings import CallSettings
 from voicepipe.conversation.prompt import ToolCall
 from voicepipe.conversation.timing import Hop, TurnRecord
 

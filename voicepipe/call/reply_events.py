@@ -5,12 +5,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from voicepipe.agent import CallSettings
 from voicepipe.audio import samples_to_ms
 from voicepipe.base.errors import ItemUnknown
 from voicepipe.call.reply_context import HandedOver, ReplyContext
 from voicepipe.call.speech import Phrase
 from voicepipe.call.tool_runs import called
+from voicepipe.call_settings import CallSettings
 from voicepipe.conversation.events import (
     Item,
     ReplyDone,

@@ -2,11 +2,11 @@
 
 from typing import Protocol
 
-from voicepipe.agent import CallSettings
 from voicepipe.call.call_context import CallContext, ReplyOrder
 from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.conversation import Conversation
 from voicepipe.call.reply import Reply
+from voicepipe.call_settings import CallSettings
 from voicepipe.conversation.own_tools import KEYS_INTERRUPTED, SEND_KEYS
 from voicepipe.conversation.prompt import Prompt, ToolCall
 from voicepipe.conversation.timing import TurnRecord

@@ -12,10 +12,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-from voicepipe.agent import Agent, CallSettings
+from voicepipe.agent import Agent
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineStalled
 from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.speech import PhraseSpeaker, said_so
+from voicepipe.call_settings import CallSettings
 from voicepipe.conversation.phrases import Phraser, sentences
 from voicepipe.conversation.pronunciation import Pronunciations
 from voicepipe.conversation.speakable import pieces, together

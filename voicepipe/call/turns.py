@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from voicepipe.agent import CallSettings
 from voicepipe.call.call_context import CallContext
 from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.conversation import Conversation
@@ -18,6 +17,7 @@ from voicepipe.call.no_input_prompts import NoInputPrompts
 from voicepipe.call.pending_replies import PendingReplies
 from voicepipe.call.speaking import Speaking
 from voicepipe.call.utterance import Utterance
+from voicepipe.call_settings import CallSettings
 from voicepipe.config import Config
 from voicepipe.conversation.events import Item
 from voicepipe.conversation.prompt import ToolCall

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from voicepipe.agent import CallSettings
+from voicepipe.call_settings import CallSettings
 from voicepipe.conversation.timing import TurnSummary
 
 Role = Literal["system", "user", "assistant"]

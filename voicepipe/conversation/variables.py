@@ -15,7 +15,8 @@ from zoneinfo import ZoneInfo
 from arrow import Arrow
 from msgspec.structs import replace
 
-from voicepipe.agent import Agent, Origin
+from voicepipe.agent import Agent
+from voicepipe.call_settings import Origin
 from voicepipe.conversation.agent_texts import TextUse, changed
 from voicepipe.conversation.own_tools import is_target
 from voicepipe.conversation.prompt import quoted

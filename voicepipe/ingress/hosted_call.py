@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from voicepipe.agent import Agent, CallSettings, Origin
+from voicepipe.agent import Agent
 from voicepipe.base.caller_number import last_three
 from voicepipe.base.errors import KeysFailed, TransferFailed
 from voicepipe.base.token_bucket import Bucket, Rate
 from voicepipe.call_api import CallControl, CallSlot
+from voicepipe.call_settings import CallSettings, Origin
 from voicepipe.config import LimitsConfig
 from voicepipe.conversation.events import (
     CallEnded,

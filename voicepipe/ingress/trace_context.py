@@ -3,7 +3,7 @@
 import msgspec
 from starlette.requests import HTTPConnection
 
-from voicepipe.agent import CallSettings, TraceContext
+from voicepipe.call_settings import CallSettings, TraceContext
 
 HEADERS = "traceparent", "tracestate"
 LONGEST = 512

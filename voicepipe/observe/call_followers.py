@@ -2,8 +2,8 @@
 
 import msgspec
 
-from voicepipe.agent import TraceContext
 from voicepipe.call_api import HookRun
+from voicepipe.call_settings import TraceContext
 from voicepipe.line import HIDDEN, NetworkQuality
 from voicepipe.observe.last_turns import FullTurn
 

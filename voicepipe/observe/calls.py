@@ -7,9 +7,9 @@ from functools import reduce
 import msgspec
 from msgspec.structs import replace
 
-from voicepipe.agent import NOWHERE, Origin
 from voicepipe.base.words import joined
 from voicepipe.call_api import HookRun
+from voicepipe.call_settings import NOWHERE, Origin
 from voicepipe.config.pop_config import LONGEST, USUAL, RedactionConfig
 from voicepipe.conversation.events import (
     TOOL_CHARS,

@@ -11,7 +11,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, format_trace_id, set
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from voicepipe import __version__
-from voicepipe.agent import TraceContext
+from voicepipe.call_settings import TraceContext
 from voicepipe.config import Config
 from voicepipe.observe.call_followers import CallEnd, CallFacts, CallTracer
 from voicepipe.observe.last_turns import FullTurn

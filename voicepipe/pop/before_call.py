@@ -6,10 +6,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from voicepipe.agent import Agent, Origin
+from voicepipe.agent import Agent
 from voicepipe.base.errors import Declined
 from voicepipe.base.foreign_json import decode
 from voicepipe.call_api import NO_ANSWER, CallSlot, DoorKind, HookAnswer
+from voicepipe.call_settings import Origin
 from voicepipe.conversation.variables import LONGEST as LONGEST_VALUE
 from voicepipe.conversation.variables import NAME as VARIABLE
 from voicepipe.pop.hooks import Hook, HookCaller, HookFailed, noted

@@ -13,9 +13,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from voicepipe.agent import Agent, CallSettings, Origin
+from voicepipe.agent import Agent
 from voicepipe.base.errors import Declined, UnknownCall
 from voicepipe.call_api import NO_ANSWER, CallSlot, HookAnswer, IncomingCall, Tenant
+from voicepipe.call_settings import CallSettings, Origin
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.realtime.rights import effective_session
 from voicepipe.ingress.wire_errors import WireError

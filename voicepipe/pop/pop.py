@@ -13,7 +13,7 @@ from functools import partial
 import msgspec
 
 from voicepipe import __version__
-from voicepipe.agent import NOWHERE, Agent, CallSettings, Origin
+from voicepipe.agent import Agent
 from voicepipe.base import call_ids
 from voicepipe.base.errors import ConfigError, Draining, EngineDown, PopFull, PopLate, TenantFull
 from voicepipe.base.places import place_of
@@ -34,6 +34,7 @@ from voicepipe.call_api import (
     Tenant,
     Tokens,
 )
+from voicepipe.call_settings import NOWHERE, CallSettings, Origin
 from voicepipe.config import Config
 from voicepipe.config.agent_store import AgentStore, hooks_of
 from voicepipe.config.credentials import keys_of, operator_keys
@@ -56,9 +57,9 @@ from voicepipe.observe.process import ProcessWatch
 from voicepipe.observe.recent_turns import RecentTurnCounts
 from voicepipe.observe.tally import HourlyTally
 from voicepipe.pop.admission import WINDOW_S, Admission, AnsweredTurn, CallCounts, engines_ms, is_broken
+from voicepipe.pop.agent_settings import ColleagueSettings, settings_of
 from voicepipe.pop.before_call import BeforeCall
 from voicepipe.pop.call_drain import CallDrain
-from voicepipe.pop.call_settings import ColleagueSettings, settings_of
 from voicepipe.pop.calls_by_tenant import CallsByTenant
 from voicepipe.pop.hooks import HookCaller
 from voicepipe.pop.incoming_calls import IncomingCalls, with_session

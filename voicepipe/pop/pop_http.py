@@ -17,11 +17,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from voicepipe.agent import NOWHERE, Agent
+from voicepipe.agent import Agent
 from voicepipe.base import open_files
 from voicepipe.base.errors import Refused, Unauthorized
 from voicepipe.base.tasks import supervised
 from voicepipe.call_api import DoorKind, PopApi
+from voicepipe.call_settings import NOWHERE
 from voicepipe.ingress import server
 from voicepipe.ingress.access import (
     AccessControl,

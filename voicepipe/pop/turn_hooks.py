@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from voicepipe.agent import CallSettings
+from voicepipe.call_settings import CallSettings
 from voicepipe.observe.call_followers import CallFacts, CallFollower
 from voicepipe.observe.last_turns import FullTurn
 from voicepipe.pop.hooks import Hook, HookCaller, HookFailed

@@ -10,9 +10,9 @@ from enum import IntEnum
 import msgspec
 import numpy as np
 
-from voicepipe.agent import ServerVad
 from voicepipe.audio import RATE, Pcm, samples_to_ms
 from voicepipe.base.ranges import Gain, Ms, Probability
+from voicepipe.call_settings import ServerVad
 
 FRAME = RATE // 100
 WINDOW = 512

@@ -9,8 +9,9 @@ import pytest
 
 from tests.engines.contract import texts
 from tests.engines.openai_server import Json, Server, refusal, said, serving
-from voicepipe.agent import Agent, CallSettings
+from voicepipe.agent import Agent
 from voicepipe.base.errors import EngineError
+from voicepipe.call_settings import CallSettings
 from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Message, Prompt
 from voicepipe.engines.llm.agent_models import AgentModels

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from tests.engines.contract import TtsContract, assert_same_speech, whole
-from voicepipe.agent import Agent, CallSettings
+from voicepipe.agent import Agent
 from voicepipe.audio import RATE
 from voicepipe.base.errors import EngineError
 from voicepipe.call.speech import PhraseSpeaker
+from voicepipe.call_settings import CallSettings
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig, EspeakConfig
 from voicepipe.engines.loader import choose

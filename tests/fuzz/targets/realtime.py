@@ -11,10 +11,11 @@ from typing import Any
 from tests.fuzz.target import Target
 from tests.support import virtual_time
 from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
-from voicepipe.agent import Agent, CallSettings, Tool
+from voicepipe.agent import Agent, Tool
 from voicepipe.call.call import Call
 from voicepipe.call.call_context import CallServices
 from voicepipe.call_api import CallControl, HookRun, Observer
+from voicepipe.call_settings import CallSettings
 from voicepipe.config import Config, LimitsConfig
 from voicepipe.engines.base import Delta, Engines, ToolCall
 from voicepipe.ingress.hosted_call import HostedCall

@@ -10,7 +10,7 @@ from websockets.asyncio.client import connect
 
 from tests.ingress.fake_pop import FakeCall, FakePop, limited, serving
 from tests.support.waiting import until
-from voicepipe.agent import CallSettings
+from voicepipe.call_settings import CallSettings
 
 
 def said(text: str, **more: object) -> str:

@@ -6,7 +6,8 @@ import pytest
 from tests.ingress.fake_pop import FakePop
 from tests.ingress.realtime.test_websocket import dialled, ends
 from tests.ingress.test_hosted_call import Happens, happen, hosted, spoken, told
-from voicepipe.agent import Agent, CallSettings
+from voicepipe.agent import Agent
+from voicepipe.call_settings import CallSettings
 from voicepipe.conversation.events import (
     AgentChanged,
     CallEnded,

@@ -14,14 +14,15 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from tests.ingress.fake_pop import FakePop, limited, serving
-from voicepipe.agent import NOWHERE, Agent, AgentHooks, CallSettings, Origin, Part, Tool
+from voicepipe.agent import Agent, AgentHooks, Part, Tool
 from voicepipe.call_api import NO_ANSWER, HookAnswer, Tenant
+from voicepipe.call_settings import NOWHERE, CallSettings, Origin
 from voicepipe.conversation.events import Item
 from voicepipe.ingress import api_keys, blocks, server
 from voicepipe.ingress.realtime.rights import Rights, permitted
 from voicepipe.ingress.realtime.session import Session
 from voicepipe.ingress.wire_errors import WireError
-from voicepipe.pop.call_settings import settings_of
+from voicepipe.pop.agent_settings import settings_of
 
 BOOK = Tool("book", webhook=None, function="a:b")
 CLIENT_TOOL = {"type": "function", "name": "show", "parameters": {}}

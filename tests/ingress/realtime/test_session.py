@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.realtime import SessionUpdatedEvent
 
-from voicepipe.agent import Agent, CallSettings, SemanticVad, ServerVad, ToolSpec
+from voicepipe.agent import Agent, ToolSpec
+from voicepipe.call_settings import CallSettings, SemanticVad, ServerVad
 from voicepipe.ingress.realtime.session import FASTEST, SLOWEST, Session
 from voicepipe.ingress.wire_errors import WireError
 

@@ -11,10 +11,10 @@ from tests.ingress.fake_pop import FakeCall, FakePop
 from tests.ingress.sip.peer import Phone, calling, sip
 from tests.support.scripted import ScriptedAsr, ScriptedLlm, ScriptedTts, ScriptedVad
 from tests.support.waiting import until
-from voicepipe.agent import CallSettings
 from voicepipe.call.call import Call
 from voicepipe.call.call_context import CallServices
 from voicepipe.call_api import CallControl, Observer
+from voicepipe.call_settings import CallSettings
 from voicepipe.conversation.events import CallEvent, ReplyDone
 from voicepipe.engines.base import Engines
 from voicepipe.ingress.hosted_call import KEYS as RATE

@@ -10,9 +10,10 @@ import pytest
 from tests.ingress.fake_pop import FakePop, serving
 from tests.ingress.sip.peer import Phone, phone, sip
 from tests.support.waiting import until
-from voicepipe.agent import Agent, AgentHooks, Origin
+from voicepipe.agent import Agent, AgentHooks
 from voicepipe.base.errors import Declined, PopFull
 from voicepipe.call_api import NO_ANSWER, CallSlot, DoorKind, HookAnswer, Tenant
+from voicepipe.call_settings import Origin
 from voicepipe.config.phone_config import SipTrunk
 from voicepipe.config.pop_config import PopConfig
 from voicepipe.ingress.sip.unacknowledged import T1_S

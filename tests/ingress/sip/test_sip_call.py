@@ -9,7 +9,7 @@ from websockets.asyncio.client import connect
 from tests.ingress.fake_pop import FakePop, serving, settled
 from tests.ingress.sip.peer import calling, phone, sip
 from tests.support.waiting import until
-from voicepipe.agent import Origin
+from voicepipe.call_settings import Origin
 from voicepipe.ingress import server
 from voicepipe.pop import pop_http
 

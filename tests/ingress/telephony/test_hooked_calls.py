@@ -15,9 +15,10 @@ from tests.ingress.telephony.telnyx_provider import Api, telnyx
 from tests.ingress.telephony.test_twilio import opened
 from tests.ingress.telephony.twilio_provider import verbs
 from tests.support.waiting import until
-from voicepipe.agent import Agent, AgentHooks, Origin
+from voicepipe.agent import Agent, AgentHooks
 from voicepipe.base.errors import Declined, PopFull
 from voicepipe.call_api import HookAnswer
+from voicepipe.call_settings import Origin
 from voicepipe.ingress.access import Gone
 from voicepipe.ingress.telephony import hooked_calls, stream
 from voicepipe.ingress.telephony import telnyx as telnyx_module

@@ -16,9 +16,9 @@ from tests.ingress.fake_pop import FakePop, tone
 from tests.ingress.telephony.telnyx_provider import CALL, FROM, call, post, streaming, telnyx
 from tests.ingress.telephony.test_hooked_calls import CLINIC, hooked, says
 from tests.support.waiting import until
-from voicepipe.agent import Origin
 from voicepipe.base.errors import PopFull, PopLate
 from voicepipe.call_api import HookAnswer
+from voicepipe.call_settings import Origin
 from voicepipe.config.phone_config import RouteConfig
 from voicepipe.ingress.telephony.telnyx import SOUNDS
 

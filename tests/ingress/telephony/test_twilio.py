@@ -18,8 +18,8 @@ from tests.ingress.fake_pop import FakePop, serving, tone
 from tests.ingress.telephony.test_dialects import messages
 from tests.ingress.telephony.twilio_provider import ENV, TOKEN, post, signed, streaming, verbs
 from tests.support.waiting import until
-from voicepipe.agent import Origin
 from voicepipe.base.errors import Draining, PopFull, TransferFailed
+from voicepipe.call_settings import Origin
 from voicepipe.config import Config, HttpConfig
 from voicepipe.config.phone_config import RouteConfig, TelephonyConfig, TwilioConfig
 

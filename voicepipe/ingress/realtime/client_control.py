@@ -5,10 +5,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from voicepipe.agent import Agent, CallSettings
+from voicepipe.agent import Agent
 from voicepipe.base.error_texts import shown
 from voicepipe.base.errors import CallError, InputEmpty, ItemExists, ItemMismatch, ItemUnknown, NoReply, ReplyActive
 from voicepipe.call_api import CallControl, ReplyRequest
+from voicepipe.call_settings import CallSettings
 from voicepipe.conversation.events import Item
 from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.realtime import client_events as ask

@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from voicepipe.agent import Agent, CallSettings, Part
+from voicepipe.agent import Agent, Part
+from voicepipe.call_settings import CallSettings
 from voicepipe.conversation.events import Item
 from voicepipe.ingress.access import decoded
 from voicepipe.ingress.api_keys import Caller

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from voicepipe.agent import CallSettings, SemanticVad, ServerVad, ToolSpec
+from voicepipe.agent import ToolSpec
+from voicepipe.call_settings import CallSettings, SemanticVad, ServerVad
 from voicepipe.ingress.wire_errors import WireError, wire_error
 
 MODEL = "voicepipe"

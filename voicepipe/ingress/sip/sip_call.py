@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
-from voicepipe.agent import CallSettings
 from voicepipe.base.errors import TransferFailed
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.call_api import CallSlot
+from voicepipe.call_settings import CallSettings
 from voicepipe.config import Config
 from voicepipe.conversation.own_tools import sip_uri
 from voicepipe.ingress.hosted_call import HostedCall

@@ -11,11 +11,12 @@ from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, s
 from functools import partial
 from typing import NamedTuple
 
-from voicepipe.agent import Agent, CallSettings, Origin
+from voicepipe.agent import Agent
 from voicepipe.base.caller_number import last_three
 from voicepipe.base.errors import Declined, PopFull, Reason, TenantFull
 from voicepipe.base.round_robin import owned_by
 from voicepipe.call_api import CallSlot, PopApi, Tenant
+from voicepipe.call_settings import CallSettings, Origin
 from voicepipe.config import Config
 from voicepipe.config.credentials import sip_passwords
 from voicepipe.config.phone_config import SipConfig

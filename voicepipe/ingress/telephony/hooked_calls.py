@@ -6,8 +6,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from voicepipe.agent import Agent, Origin
+from voicepipe.agent import Agent
 from voicepipe.call_api import CallSlot, HookAnswer, PopApi, Tenant
+from voicepipe.call_settings import Origin
 from voicepipe.config.phone_config import StreamedKind
 from voicepipe.ingress.access import Gone
 

@@ -9,11 +9,12 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 from starlette.websockets import WebSocket
 
-from voicepipe.agent import Agent, CallSettings, Origin
+from voicepipe.agent import Agent
 from voicepipe.base.errors import Refused
 from voicepipe.base.round_robin import owned_by
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.call_api import CallSlot, HookAnswer, PopApi
+from voicepipe.call_settings import CallSettings, Origin
 from voicepipe.ingress.access import Attempt
 from voicepipe.ingress.api_keys import Caller
 from voicepipe.ingress.asgi_scope import peer_of, take_visit

@@ -18,10 +18,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from voicepipe.agent import Agent, Origin
+from voicepipe.agent import Agent
 from voicepipe.base.errors import KeysFailed, Refused, TransferFailed
 from voicepipe.base.foreign_json import decode
 from voicepipe.call_api import NO_ANSWER, Grant, HookAnswer, PopApi, Tenant
+from voicepipe.call_settings import Origin
 from voicepipe.config.phone_config import TelnyxConfig
 from voicepipe.conversation.own_tools import number
 from voicepipe.ingress.access import Gone

@@ -12,9 +12,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from voicepipe.agent import Agent, Origin
+from voicepipe.agent import Agent
 from voicepipe.base.errors import Declined, KeysFailed, Refused, TransferFailed
 from voicepipe.call_api import NO_ANSWER, Grant, HookAnswer, PopApi, Tenant
+from voicepipe.call_settings import Origin
 from voicepipe.ingress.asgi_scope import pays
 from voicepipe.ingress.calls import Calls
 from voicepipe.ingress.telephony import signatures, twilio_webhook

@@ -5,9 +5,9 @@ import logging
 import time
 from contextlib import ExitStack
 
-from voicepipe.agent import CallSettings
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.call_api import CallSlot
+from voicepipe.call_settings import CallSettings
 from voicepipe.config import Config
 from voicepipe.ingress.asgi_scope import LINGER
 from voicepipe.ingress.hosted_call import HostedCall

@@ -14,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from voicepipe.agent import NOWHERE, CallSettings
 from voicepipe.audio import opus
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.round_robin import owned_by
 from voicepipe.call_api import PopApi
+from voicepipe.call_settings import NOWHERE, CallSettings
 from voicepipe.config import Config
 from voicepipe.config.credentials import secret_of
 from voicepipe.config.pop_config import WebRtcConfig

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from tests.engines.llm.frontdesk.front_desk import AT_ONCE, Caller, a_wednesday, reply  # noqa: F401
 from tests.support.hostile_values import HOSTILE
-from voicepipe.agent import Agent, HandOver, Intent, Origin, ToolSpec
+from voicepipe.agent import Agent, HandOver, Intent, ToolSpec
+from voicepipe.call_settings import Origin
 from voicepipe.conversation.hand_over import hand_over_tool, told
 from voicepipe.conversation.own_tools import END_CALL_TOOL
 from voicepipe.conversation.prompt import with_origin

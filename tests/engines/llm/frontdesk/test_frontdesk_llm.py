@@ -10,7 +10,8 @@ import pytest
 
 from tests.engines.contract import texts, the_call
 from tests.engines.llm.frontdesk.front_desk import AT_ONCE, reply
-from voicepipe.agent import NOWHERE, Agent, Intent, ToolSpec
+from voicepipe.agent import Agent, Intent, ToolSpec
+from voicepipe.call_settings import NOWHERE
 from voicepipe.conversation.variables import filled
 from voicepipe.engines.base import Answering, Message, Prompt, ToolCall
 from voicepipe.engines.llm.frontdesk import steps

@@ -6,8 +6,9 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from voicepipe.agent import Agent, CallSettings, Origin
+from voicepipe.agent import Agent
 from voicepipe.call_api import HookAnswer
+from voicepipe.call_settings import CallSettings, Origin
 from voicepipe.conversation.prompt import quoted
 from voicepipe.conversation.variables import filled, moment_of, secret_names, values_of, zone
 

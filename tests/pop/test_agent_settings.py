@@ -8,11 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.hostile_values import HOSTILE
-from voicepipe.agent import NOWHERE, Agent, HandOver, Origin, Tool, Webhook
+from voicepipe.agent import Agent, HandOver, Tool, Webhook
 from voicepipe.call_api import NO_ANSWER, HookAnswer
+from voicepipe.call_settings import NOWHERE, Origin
 from voicepipe.conversation.prompt import ToolCall, with_origin
 from voicepipe.ingress.realtime.session import Session
-from voicepipe.pop.call_settings import ColleagueSettings, settings_of
+from voicepipe.pop.agent_settings import ColleagueSettings, settings_of
 from voicepipe.tools.tool_runner import ToolRunner
 
 NOW = datetime(2026, 11, 30, 13, 5, tzinfo=UTC)
