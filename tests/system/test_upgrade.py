@@ -206,6 +206,11 @@ async def test_calls_of_the_old_process_take_slots_of_the_new_one(tmp_path: Path
             with pytest.raises(websockets.InvalidStatus, match="503"):
                 async with its.call():
                     pass
+
+        async def third_is_over() -> bool:  # The PoP notices its end a moment after the client.
+            return bool((await its.asked("GET", "/healthz"))["calls"] == 2)
+
+        await becomes(third_is_over)
         async with its.call():  # Its slot was given back.
             pass
 
