@@ -313,6 +313,11 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Said to a turn without words, by `frontdesk` also to words that it cannot place; rotated, so that a caller who
     is not understood twice does not hear the same words."""
 
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether it has tools that only read, which may run while the caller speaks."""
+        return any(tool.reads_only for tool in self.tools)
+
     def is_interrupted(self, said: str) -> bool:
         """Whether a phrase of `interrupt` is among these words, however they are written."""
         return any(f" {plain(phrase)} " in f" {plain(said)} " for phrase in self.interrupt)

@@ -45,12 +45,21 @@ async def test_it_is_begun_before_the_turn_is_over_and_its_result_is_there_when_
     waits = await play(scenario(), Uses(0.4))
     assert TOLD in eager.story and uses.names == ["book {}"] and tools_of(eager) == ["calls book", f"-> {BOOKED}"]
     assert uses.begun[0][1] * 1000 < confirmed_ms(eager)[0] + 1000 * eager.line.began
-    assert heard_ms(eager) <= heard_ms(waits) - 100 and heard_ms(eager) == pytest.approx(450, abs=20)
+    assert heard_ms(eager) <= heard_ms(waits) - 100 and heard_ms(eager) == pytest.approx(160, abs=20)
     done = last_done(eager)
     [use] = done.tools
     assert (use.name, use.early, use.failed, use.took, use.result) == ("book", True, False, 400.0, BOOKED)
     assert done.record.tool and not done.record.tools_dropped and not last_done(waits).tools[0].early
     assert last_prompt(eager) == last_prompt(waits)
+
+
+async def test_it_is_begun_while_the_caller_speaks_without_a_pause() -> None:
+    """Also by words that cannot be all: the model says whether they are enough."""
+    uses = Uses(0.4)
+    early = {" ".join(ASKED.split()[:count]): "call:book {}" for count in range(1, 9)}
+    recording = await play(scenario(agent=READS, replies=early | {ASKED: "call:book {}"}), uses)
+    assert uses.names == ["book {}"] and 1000 * (uses.begun[0][1] - recording.line.began) < SPOKEN_MS - 400
+    assert heard_ms(recording) < 300 and not last_done(recording).record.tools_dropped
 
 
 async def test_where_no_tool_only_reads_all_wait_until_the_turn_is_over() -> None:

@@ -224,15 +224,17 @@ class Hearing:
     def guess(self) -> str:
         """The words of the turn so far; "" where they cannot be all, or are none.
 
-        Where tools only read, the last words may be missing: what these tools find for the first ones is mostly what is
-        wanted, and is there sooner.
+        Where tools only read, any words will do: what these tools find for the first ones is mostly what is wanted, and
+        is there sooner.
         """
         utterance = self.utterance
-        reads = any(tool.reads_only for tool in self._settings.agent.tools)
-        if utterance is None or not (reads or utterance.may_be_all(self._front_end.last_voiced)):
+        if utterance is None:
             return ""
         words = joined(utterance.before, utterance.partial)
-        return words if self._endpointer.may_end(words, self._asked()) else ""
+        if self._settings.agent.reads_ahead:
+            return words
+        may_be_all = utterance.may_be_all(self._front_end.last_voiced)
+        return words if may_be_all and self._endpointer.may_end(words, self._asked()) else ""
 
     def settle(self) -> None:
         """Ask the recogniser for its best words. `Words` follows, unless the voice comes back before."""

@@ -75,9 +75,10 @@ class Turns:
 
     @property
     def _may(self) -> TurnPermissions:
-        detection = self.speaking.settings.turn_detection
+        settings = self.speaking.settings
+        detection, answers = settings.turn_detection, self.pending_replies.answers
         interrupts = detection is None or detection.interrupt_response
-        return TurnPermissions(answers=self.pending_replies.answers, interrupts=interrupts, ends=detection is not None)
+        return TurnPermissions(answers, interrupts, ends=detection is not None, reads=settings.agent.reads_ahead)
 
     def block_heard(self) -> None:
         """20 ms have passed for the caller."""

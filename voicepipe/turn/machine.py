@@ -83,6 +83,7 @@ RULES = (
     Rule(HEARING, (Silence,), (K.paused,), (A.SETTLE,), PAUSE),
     Rule(HEARING, (Silence,), (K.first_gap, K.speculates), (A.GUESS,), HEARING),
     Rule(HEARING, (Partial,), (K.guessed, K.speculates), (A.GUESS,), HEARING),
+    Rule(HEARING, (Partial,), (K.reads, K.speculates), (A.GUESS,), HEARING),
     Rule(HEARING, (Partial,), (), (A.DISCARD,), HEARING),
     Rule(HEARING, (Replying,), (K.interruptible,), (A.DUCK,), OVERLAP),  # else it plays on until this turn is answered
     Rule(HEARING, (Committed,), (), (), IDLE),

@@ -55,6 +55,8 @@ class TurnPermissions(NamedTuple):
     """Voice may end a reply."""
     ends: bool = True
     """Silence may end a turn, else only the client's commit does."""
+    reads: bool = False
+    """The agent has tools that only read, and may run while the caller speaks."""
 
 
 class TurnState:
@@ -131,6 +133,10 @@ class TurnState:
     def speculates(self) -> bool:
         """Only what silence may end, and what is answered unasked, is worth a reply ahead of time."""
         return self._may.answers and self._may.ends
+
+    def reads(self) -> bool:
+        """What a tool finds for the words so far is worth a reply ahead of time, too: also before the voice pauses."""
+        return self._may.reads
 
     # The voice.
 
