@@ -12,8 +12,8 @@ from voicepipe.audio import RATE
 from voicepipe.base.errors import EngineError
 from voicepipe.call.speech import PhraseSpeaker
 from voicepipe.call.tts_cache import AGAIN_S, TtsCache
-from voicepipe.conversation.pronunciation import BEGINS, ENDS
 from voicepipe.engines.base import Speech
+from voicepipe.languages.pronunciation import BEGINS, ENDS
 
 pytestmark = pytest.mark.virtual_time
 AGENT = Agent(

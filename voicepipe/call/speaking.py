@@ -10,7 +10,7 @@ from voicepipe.call_settings import CallSettings
 from voicepipe.conversation.own_tools import KEYS_INTERRUPTED, SEND_KEYS
 from voicepipe.conversation.prompt import Prompt, ToolCall
 from voicepipe.conversation.timing import TurnRecord
-from voicepipe.turn.as_said import as_said
+from voicepipe.languages.en.as_said import as_said
 
 
 class ReplyListener(Protocol):

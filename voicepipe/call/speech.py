@@ -10,10 +10,11 @@ import numpy as np
 from voicepipe.agent import Pronunciation
 from voicepipe.audio import Pcm
 from voicepipe.base.words import written
-from voicepipe.conversation.pronunciation import NONE, Pronunciations
-from voicepipe.conversation.speakable import Piece, ends_in_word, pieces, together
 from voicepipe.engines.base import MadeAhead, ReadsIpa, Speech, Tts
 from voicepipe.engines.tts.conversion import Conversion, converter
+from voicepipe.languages.pronunciation import NONE, Pronunciations
+from voicepipe.languages.speakable import pieces
+from voicepipe.languages.spoken_pieces import Piece, ends_in_word, together
 
 KEPT, KEPT_BYTES = 6, 4 << 20
 """Texts, and bytes of sound, that a call keeps made ahead: three settings' worth, a minute and a half at 24 kHz."""

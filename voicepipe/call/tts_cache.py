@@ -18,11 +18,12 @@ from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.speech import PhraseSpeaker, said_so
 from voicepipe.call_settings import CallSettings
 from voicepipe.conversation.phrases import Phraser, sentences
-from voicepipe.conversation.pronunciation import Pronunciations
-from voicepipe.conversation.speakable import pieces, together
 from voicepipe.conversation.variables import has_variables
 from voicepipe.engines.base import Speech, Tts
 from voicepipe.engines.tts.conversion import Conversion
+from voicepipe.languages.pronunciation import Pronunciations
+from voicepipe.languages.speakable import pieces
+from voicepipe.languages.spoken_pieces import together
 
 log = logging.getLogger(__name__)
 AGAIN_S, LATEST_S = 5.0, 600.0

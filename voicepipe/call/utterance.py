@@ -14,8 +14,8 @@ from voicepipe.call.call_tasks import Spawn
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.timing import TurnRecord
 from voicepipe.engines.base import AsrStream, Hypothesis, TurnStream
+from voicepipe.languages.en.as_said import as_said
 from voicepipe.turn.agreement import Agreement
-from voicepipe.turn.as_said import as_said
 from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.patience import Patience
 from voicepipe.turn.pitch import Pitch

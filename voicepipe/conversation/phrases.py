@@ -14,7 +14,7 @@ import regex
 
 from voicepipe.base.punctuation import CLAUSE_END, CLEAR_END, SENTENCE_END
 from voicepipe.base.words import WRITTEN, cut_before, is_unspaced, lasts
-from voicepipe.conversation.verbaliser.form import CURRENCY, HYPHENS
+from voicepipe.languages.written_form import CURRENCY, HYPHENS
 
 SPACE = re.compile(r"\s*")
 

@@ -22,6 +22,7 @@ from voicepipe.directory.editions.edition_store import EditionStore
 from voicepipe.directory.editions.pop_editions import PopEditions, begun, store_of
 from voicepipe.engines.base import Engines
 from voicepipe.engines.loader import loaded
+from voicepipe.languages.sentence_ends import callers_ends
 from voicepipe.observe.traces import traced
 from voicepipe.pop.membership import Membership
 from voicepipe.pop.pop import Pop
@@ -30,7 +31,6 @@ from voicepipe.pop.prepared_agents import beginning
 from voicepipe.records.records import Records, kept
 from voicepipe.rtp.clock import SWITCH_S
 from voicepipe.tools.tool_runner import ToolRunner
-from voicepipe.turn.sentence_ends import callers_ends
 
 logger = logging.getLogger(__name__)
 Opened = Callable[[Config], AbstractAsyncContextManager[tuple[Config, AgentStore]]]

@@ -4,7 +4,7 @@ below a hundred."""
 import re
 from enum import IntEnum, auto
 
-from voicepipe.conversation import english
+from voicepipe.languages.en import words as english
 
 
 class Kind(IntEnum):

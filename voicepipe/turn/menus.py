@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 
 from voicepipe.conversation.events import Item
 from voicepipe.conversation.own_tools import KEYS_SENT, SEND_KEYS
-from voicepipe.turn.as_said import as_said
+from voicepipe.languages.en.as_said import as_said
 
 TIMES = 3
 """Hearings of one menu, with keys sent between, after which no more keys are sent."""

@@ -17,13 +17,13 @@ from voicepipe.base.words import WRITTEN, plain
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig
 from voicepipe.conversation import speakable
-from voicepipe.conversation.pronunciation import BEGINS, ENDS, Pronunciations
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import FAILURES
 from voicepipe.engines.loader import choose
 from voicepipe.engines.tts import hibari
 from voicepipe.engines.tts.hibari import LENGTHS, HibariModel, HibariTts, timed
 from voicepipe.engines.tts.shaping import audible, pieces
+from voicepipe.languages.pronunciation import BEGINS, ENDS, Pronunciations
 
 pytestmark = pytest.mark.engine
 TEXT = "We are open Tuesday to Sunday, from noon to ten in the evening."

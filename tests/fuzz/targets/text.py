@@ -5,8 +5,8 @@ from random import Random
 from tests.fuzz.target import Target
 from voicepipe.base.words import plain, written
 from voicepipe.conversation.phrases import SENTENCES, PhraseLengths, Phraser
-from voicepipe.conversation.speakable import pieces
-from voicepipe.turn.as_said import as_said
+from voicepipe.languages.en.as_said import as_said
+from voicepipe.languages.speakable import pieces
 
 SEEDS = (
     "Sure. Your table for 4 is booked for Friday, March 3rd, at 7:30 p.m. Anything else?",

@@ -26,7 +26,7 @@ from voicepipe.engines.asr.whisper_words import DICTATED, Transcript, is_dictate
 from voicepipe.engines.base import Hypothesis, OnPartial
 from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
 from voicepipe.engines.hosting.threaded import RecogniserCore, loaded
-from voicepipe.turn.answers import wants_digits
+from voicepipe.languages.en.answers import wants_digits
 
 LONG = ms_to_samples(12_000)
 """Sound of words that stand is dropped when there is more than this: reading it all again would take too long."""

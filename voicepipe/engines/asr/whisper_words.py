@@ -12,8 +12,8 @@ import regex
 
 from voicepipe.base.punctuation import SENTENCE_END
 from voicepipe.base.words import plain
+from voicepipe.languages.en.completeness import DIGITS
 from voicepipe.turn.agreement import Agreement
-from voicepipe.turn.completeness import DIGITS
 
 LOOPS = 4
 """Nobody says the same so often in a row, except a decoder that does not find the end. Digits may be: 5 5 5 5."""
