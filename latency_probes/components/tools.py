@@ -21,7 +21,7 @@ import msgspec
 import uvicorn
 from rich.table import Table
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
@@ -140,7 +140,10 @@ class _Server:
         return PlainTextResponse("It is forty-two.")
 
     async def _complete(self, request: Request) -> Response:
-        last = (await request.json())["messages"][-1]
+        try:
+            last = (await request.json())["messages"][-1]
+        except ClientDisconnect:  # The caller went on before the request was read.
+            return Response()
         if last["role"] == "tool":
             deltas: list[dict[str, Any]] = [{"content": f"{last['content']} "}, {"content": "Anything else?"}]
         else:

@@ -1,6 +1,6 @@
 """Engines that take no time."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tests.support.scripted import ScriptedLlm, ScriptedTts
 from voicepipe.bench.load import BY_LENGTH, TRAFFIC
 from voicepipe.bench.play import PlayedEngines
-from voicepipe.engines.base import Asr, Delta, Hypothesis, Llm, OnPartial, Prompt, Speech, Tts
+from voicepipe.engines.base import NO_HINTS, Asr, AsrHints, Delta, Hypothesis, Llm, OnPartial, Prompt, Speech, Tts
 
 SOUND = np.ones(16_000, np.int16)
 
@@ -30,9 +30,7 @@ class InstantAsr:
     async def close(self) -> None:
         pass
 
-    def stream(
-        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
-    ) -> "InstantStream":
+    def stream(self, on_partial: OnPartial, hints: AsrHints = NO_HINTS) -> "InstantStream":
         return InstantStream(self, on_partial)
 
 

@@ -1,7 +1,7 @@
 """Calls on engines, in virtual time: when they ask for what, and what is timed."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 
 import pytest
 
@@ -12,7 +12,7 @@ from voicepipe.bench import results
 from voicepipe.bench.load import LATER, TRAFFIC
 from voicepipe.bench.play import PlayedLoad, play
 from voicepipe.bench.results import FiguresResult
-from voicepipe.engines.base import Delta, OnPartial, Prompt, Speech
+from voicepipe.engines.base import NO_HINTS, AsrHints, Delta, OnPartial, Prompt, Speech
 
 
 def load(calls: int, seconds: float, *, gaps: bool = True) -> PlayedLoad:
@@ -71,9 +71,7 @@ async def test_what_an_engine_raises_is_heard_at_once() -> None:
 @pytest.mark.usefixtures("virtual")
 async def test_a_recogniser_that_takes_no_sound_ends_the_run() -> None:
     class Deaf(InstantAsr):
-        def stream(
-            self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
-        ) -> InstantStream:
+        def stream(self, on_partial: OnPartial, hints: AsrHints = NO_HINTS) -> InstantStream:
             raise EngineError("no model")
 
     with pytest.raises(EngineError, match="no model"):

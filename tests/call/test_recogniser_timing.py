@@ -1,14 +1,14 @@
 """A PoP that has just started says a sentence to itself, to know how long its recogniser takes. In virtual time."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 
 import pytest
 
 from tests.support.scripted import ScriptedAsr, ScriptedAsrStream, ScriptedLlm, ScriptedTts, ScriptedVad
 from voicepipe.base.errors import EngineError
 from voicepipe.call.recogniser_timing import SENTENCE, time_recogniser
-from voicepipe.engines.base import Engines, OnPartial, Speech
+from voicepipe.engines.base import NO_HINTS, AsrHints, Engines, OnPartial, Speech
 
 pytestmark = pytest.mark.virtual_time
 
@@ -20,10 +20,8 @@ class Asr(ScriptedAsr):
         super().__init__(["a table for two"], settle_ms=settle_ms)
         self.made: list[ScriptedAsrStream] = []
 
-    def stream(
-        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
-    ) -> ScriptedAsrStream:
-        self.made.append(super().stream(on_partial, language=language, asked=asked, vocabulary=vocabulary))
+    def stream(self, on_partial: OnPartial, hints: AsrHints = NO_HINTS) -> ScriptedAsrStream:
+        self.made.append(super().stream(on_partial, hints))
         return self.made[-1]
 
 

@@ -2,10 +2,10 @@
 (`engines/hosting/liveness.py`)."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 
 from tests.support.scripted import ScriptedAsr, ScriptedAsrStream, ScriptedLlm, ScriptedTts
-from voicepipe.engines.base import Delta, Hypothesis, OnPartial, Prompt, Speech
+from voicepipe.engines.base import NO_HINTS, AsrHints, Delta, Hypothesis, OnPartial, Prompt, Speech
 from voicepipe.engines.hosting.liveness import Liveness
 
 LIMIT_S = 4.0
@@ -57,10 +57,8 @@ class FaultyAsr(ScriptedAsr):
     def alive(self) -> bool:
         return self._fault.alive
 
-    def stream(
-        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
-    ) -> "FaultyStream":
-        stream = super().stream(on_partial, language=language, asked=asked, vocabulary=vocabulary)
+    def stream(self, on_partial: OnPartial, hints: AsrHints = NO_HINTS) -> "FaultyStream":
+        stream = super().stream(on_partial, hints)
         faulty = FaultyStream(stream._timeline, on_partial, stream._settle_ms, stream._finish_ms)
         faulty._fault = self._fault
         return faulty

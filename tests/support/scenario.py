@@ -28,7 +28,7 @@ from voicepipe.call_api import ReplyRequest
 from voicepipe.call_settings import CallSettings, Origin, SemanticVad, ServerVad
 from voicepipe.config import Config
 from voicepipe.conversation.events import CallEvent, Item
-from voicepipe.engines.base import Delta, Engines, OnPartial, ToolCall
+from voicepipe.engines.base import NO_HINTS, AsrHints, Delta, Engines, OnPartial, ToolCall
 from voicepipe.ingress.socket_line import by_timer
 from voicepipe.line import HIDDEN, PAUSES, TAKES_NO_KEYS, NetworkQuality, OnKeys, Pump, SoundListener
 from voicepipe.tools.progress import Tell
@@ -331,12 +331,10 @@ class TellingAsr(ScriptedAsr):
         self.asked: list[str] = []
         self.vocabularies: set[tuple[str, ...]] = set()
 
-    def stream(
-        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
-    ) -> ScriptedAsrStream:
-        self.asked.append(asked)
-        self.vocabularies.add(tuple(vocabulary))
-        return super().stream(on_partial, language=language, asked=asked, vocabulary=vocabulary)
+    def stream(self, on_partial: OnPartial, hints: AsrHints = NO_HINTS) -> ScriptedAsrStream:
+        self.asked.append(hints.asked)
+        self.vocabularies.add(hints.vocabulary)
+        return super().stream(on_partial, hints)
 
 
 def told(event: CallEvent) -> str:

@@ -9,7 +9,17 @@ from contextlib import aclosing
 
 from voicepipe.base.errors import EngineBusy
 from voicepipe.engines import scripted
-from voicepipe.engines.base import Delta, Hypothesis, OnPartial, Prompt, Speech, StreamCorrection, ToolCall
+from voicepipe.engines.base import (
+    NO_HINTS,
+    AsrHints,
+    Delta,
+    Hypothesis,
+    OnPartial,
+    Prompt,
+    Speech,
+    StreamCorrection,
+    ToolCall,
+)
 from voicepipe.engines.delayed import pause
 from voicepipe.engines.scripted import ScriptedVad, Timeline
 
@@ -51,9 +61,7 @@ class ScriptedAsr(scripted.ScriptedAsr):
         self._settle_ms = settle_ms
         self._finish_ms = finish_ms
 
-    def stream(
-        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
-    ) -> ScriptedAsrStream:
+    def stream(self, on_partial: OnPartial, hints: AsrHints = NO_HINTS) -> ScriptedAsrStream:
         return ScriptedAsrStream(self._next(), on_partial, self._settle_ms, self._finish_ms)
 
 

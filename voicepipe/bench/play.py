@@ -13,7 +13,7 @@ from voicepipe.bench import results
 from voicepipe.bench.load import CallTurn, turns
 from voicepipe.bench.results import Samples
 from voicepipe.conversation.phrases import PhraseLengths, Phraser
-from voicepipe.engines.base import Asr, AsrStream, Hypothesis, Llm, Prompt, Tts
+from voicepipe.engines.base import Asr, AsrHints, AsrStream, Hypothesis, Llm, Prompt, Tts
 from voicepipe.rtp.clock import PERIOD_S, MediaClock
 
 IDLE_S = 0.05
@@ -170,7 +170,7 @@ class _Player:
     def listen(self, call: int, line: _PlayedLine) -> AsrStream | None:
         asr = self._engines.asr
         with owned_by(str(call)):
-            return asr.stream(line.on_partial, language=self._engines.language) if asr else None
+            return asr.stream(line.on_partial, AsrHints(self._engines.language)) if asr else None
 
     def ticked(self, late_s: float) -> None:
         self._samples.note(results.CLOCK, late_s)

@@ -23,7 +23,7 @@ from voicepipe.call_settings import CallSettings, SemanticVad, ServerVad
 from voicepipe.config import Config
 from voicepipe.conversation.events import SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.conversation.timing import TurnRecord
-from voicepipe.engines.base import AsrStream, Hypothesis
+from voicepipe.engines.base import AsrHints, AsrStream, Hypothesis
 from voicepipe.turn.endpoint import Endpointer, Evidence, FixedSilence
 from voicepipe.turn.facts import Fact, Partial, Words
 from voicepipe.turn.no_input import LineSound
@@ -119,16 +119,12 @@ class Hearing:
 
     def _open_at(self, start: int) -> None:
         item_id, engines = self._ids.new("item"), self._engines
-        agent, asked = self._settings.agent, self._asked()
+        agent = self._settings.agent
+        hints = AsrHints(agent.language, self._asked(), agent.vocabulary, eager=agent.reads_ahead)
 
         def make_stream() -> AsrStream:
             with owned_by(self._call_id):
-                return engines.asr.stream(
-                    partial(self._partial, item_id),
-                    language=agent.language,
-                    asked=asked,
-                    vocabulary=agent.vocabulary,
-                )
+                return engines.asr.stream(partial(self._partial, item_id), hints)
 
         sound = self._front_end.since(start, self._committed_to)
         self.utterance = Utterance(

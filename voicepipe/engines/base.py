@@ -7,7 +7,7 @@ work behind it is then dropped and nothing of it is delivered. No method blocks 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.audio import Pcm
@@ -149,14 +149,27 @@ class AsrStream(Protocol):
         """Drop the utterance. Safe to call at any time, also twice and after `finish`."""
 
 
+class AsrHints(NamedTuple):
+    """What a call tells the recogniser about an utterance before it hears it. A recogniser may ignore all of it."""
+
+    language: str = "en"
+    """BCP 47."""
+    asked: str = ""
+    """What the agent has said since the caller spoke last: where that asks for digits, some may be expected."""
+    vocabulary: tuple[str, ...] = ()
+    """Names and words that callers say."""
+    eager: bool = False
+    """Partials are worth more than usual: tools that only read run on them."""
+
+
+NO_HINTS = AsrHints()
+
+
 class Asr(Engine, Protocol):
     """A speech recogniser, for all calls of a PoP."""
 
-    def stream(
-        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
-    ) -> AsrStream:
-        """Begin an utterance. `asked`: what the agent has said since the caller spoke last; where that asks for digits,
-        a recogniser may expect some. `vocabulary`: names and words that callers say, which some recognisers expect."""
+    def stream(self, on_partial: OnPartial, hints: AsrHints = NO_HINTS) -> AsrStream:
+        """Begin an utterance."""
         ...
 
 

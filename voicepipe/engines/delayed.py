@@ -1,14 +1,16 @@
 """GPU-like delays around real engines, for timing. No threads, no clock but asyncio.sleep."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from voicepipe.audio import Pcm
 from voicepipe.config.engine_config import DelaysConfig
 from voicepipe.engines.base import (
+    NO_HINTS,
     Asr,
+    AsrHints,
     CanBreak,
     Delta,
     Engine,
@@ -36,9 +38,8 @@ class DelayedAsrStream:
     """A recogniser's stream that adds a delay to each partial, to `settle`, and to `finish` when sound came after the
     last settle."""
 
-    def __init__(self, asr: Asr, asr_ms: float, on_partial: OnPartial, **asked: Any) -> None:
-        """`asked`: what else `Asr.stream` takes."""
-        self._inner = asr.stream(self._later, **asked)
+    def __init__(self, asr: Asr, asr_ms: float, on_partial: OnPartial, hints: AsrHints) -> None:
+        self._inner = asr.stream(self._later, hints)
         self._asr_ms = asr_ms
         self._on_partial = on_partial
         self._unsettled = True
@@ -100,12 +101,8 @@ class DelayedAsr(_Around[Asr]):
         super().__init__(inner)
         self._asr_ms = asr_ms
 
-    def stream(
-        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
-    ) -> DelayedAsrStream:
-        return DelayedAsrStream(
-            self._inner, self._asr_ms, on_partial, language=language, asked=asked, vocabulary=vocabulary
-        )
+    def stream(self, on_partial: OnPartial, hints: AsrHints = NO_HINTS) -> DelayedAsrStream:
+        return DelayedAsrStream(self._inner, self._asr_ms, on_partial, hints)
 
 
 class DelayedLlm(_Around[Llm]):

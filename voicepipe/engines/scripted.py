@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 import numpy as np
 
 from voicepipe.audio import Pcm, dbfs, ms_to_samples
-from voicepipe.engines.base import Delta, Hypothesis, OnPartial, Prompt, Speech, Word
+from voicepipe.engines.base import NO_HINTS, AsrHints, Delta, Hypothesis, OnPartial, Prompt, Speech, Word
 
 Timeline = Sequence[tuple[int, str]]
 """(sample of the stream from which the word is known, word), in order."""
@@ -83,9 +83,7 @@ class ScriptedAsr(_Lifeless):
         self._timelines = [paced(said) for said in utterances]
         self._streams = 0
 
-    def stream(
-        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
-    ) -> ScriptedAsrStream:
+    def stream(self, on_partial: OnPartial, hints: AsrHints = NO_HINTS) -> ScriptedAsrStream:
         return ScriptedAsrStream(self._next(), on_partial)
 
     def _next(self) -> Timeline:

@@ -16,7 +16,7 @@ from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.asr.whisper import WhisperAsr
 from voicepipe.engines.asr.whisper_model import LONGEST, LoadedWhisper, Passage
 from voicepipe.engines.asr.whisper_schedule import PassSchedule
-from voicepipe.engines.base import Asr, CanBreak, Hypothesis
+from voicepipe.engines.base import Asr, AsrHints, CanBreak, Hypothesis
 
 pytestmark = pytest.mark.engine
 SAYS = "What are your opening hours?"
@@ -143,7 +143,7 @@ async def test_the_language_is_fixed_or_found(german: Path) -> None:
     for detect, language, found in ((False, "fr-CA", "fr"), (True, "fr", "de"), (False, "tlh", "de")):
         asr = WhisperAsr(WhisperConfig(model=str(german), detect_language=detect))
         await asr.start()
-        stream = asr.stream(ignore, language=language)
+        stream = asr.stream(ignore, AsrHints(language))
         stream.feed(tone(1.0))
         assert (await stream.finish()).text == "Wann haben Sie auf?"
         assert stream._language == found

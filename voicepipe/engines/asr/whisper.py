@@ -8,7 +8,7 @@ the pass has mostly half of its time behind it. Where there is no gap, it is rea
 import asyncio
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -23,7 +23,7 @@ from voicepipe.engines.asr.whisper_model import LONGEST, LoadedWhisper, Passage,
 from voicepipe.engines.asr.whisper_schedule import Passes, Purpose
 from voicepipe.engines.asr.whisper_sound import WhisperSound
 from voicepipe.engines.asr.whisper_words import DICTATED, Transcript, is_dictated
-from voicepipe.engines.base import Hypothesis, OnPartial
+from voicepipe.engines.base import NO_HINTS, AsrHints, Hypothesis, OnPartial
 from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
 from voicepipe.engines.hosting.threaded import RecogniserCore, loaded
 from voicepipe.languages.en.answers import wants_digits
@@ -34,6 +34,8 @@ UNSURE = ms_to_samples(3_000)
 """The end of a full window is read again with what follows it."""
 ASKED_DIGITS = 3
 """Digits in a row that are dictated, where a telephone number was asked for."""
+EAGER = 2
+"""Where partials are worth more, so many times as many are made."""
 GAP = ms_to_samples(40)
 """A gap of this length is worth a pass: it is the shortest that spans two frames. Half of such gaps are inside a word.
 With passes at gaps of 20 ms, too, they slow each other down, and callers have the words no sooner (46 turns on two
@@ -51,16 +53,15 @@ class WhisperAsr(SupervisedEngine[RecogniserCore[Passes, LoadedWhisper]]):
         super().__init__("recogniser", self._load, IN_PROCESS)
         self._config = config
 
-    def stream(
-        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
-    ) -> "WhisperStream":
+    def stream(self, on_partial: OnPartial, hints: AsrHints = NO_HINTS) -> "WhisperStream":
         """Begin an utterance. While the model is loaded again, calls that go on have streams that hear nothing and say
         why."""
         if self.last is None:
             raise EngineError("WhisperAsr was not started.")
-        every = ms_to_samples(self._config.partial_ms)
-        spoken = None if self._config.detect_language else language
-        return WhisperStream(self.last.queue, on_partial, spoken, every, wants_digits(asked), tuple(vocabulary))
+        every = ms_to_samples(self._config.partial_ms) // (EAGER if hints.eager else 1)
+        language = None if self._config.detect_language else hints.language
+        digits = wants_digits(hints.asked)
+        return WhisperStream(self.last.queue, on_partial, language, every, digits, hints.vocabulary)
 
     async def _load(self) -> RecogniserCore[Passes, LoadedWhisper]:
         """A model that has run every kind of pass once. Raises EngineMissing, EngineError."""

@@ -7,7 +7,7 @@ and then the call goes on with the memory that has no silence in it.
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from voicepipe.base.worker import Worker
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.asr.nemotron.front_end import ChunkCutter
 from voicepipe.engines.asr.nemotron.steps import Row, Steps
-from voicepipe.engines.base import Hypothesis, OnPartial
+from voicepipe.engines.base import NO_HINTS, AsrHints, Hypothesis, OnPartial
 from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
 from voicepipe.engines.hosting.threaded import RecogniserCore, loaded
 
@@ -41,15 +41,13 @@ class NemotronAsr(SupervisedEngine[RecogniserCore[Steps, "LoadedNemotron"]]):
     def decoders_in_use(self) -> int:
         return self.last.queue.slots.in_use if self.last else 0
 
-    def stream(
-        self, on_partial: OnPartial, *, language: str = "en", asked: str = "", vocabulary: Sequence[str] = ()
-    ) -> "NemotronStream":
+    def stream(self, on_partial: OnPartial, hints: AsrHints = NO_HINTS) -> "NemotronStream":
         """Begin an utterance. While the model is loaded again, calls that go on have streams that hear nothing and say
         why."""
         if self.last is None:
             raise EngineError("NemotronAsr was not started.")
         model, texts = self.last.model, self.last.model.texts
-        prompt = texts.prompt(None if self._config.detect_language else language)
+        prompt = texts.prompt(None if self._config.detect_language else hints.language)
         return NemotronStream(self.last.queue, on_partial, texts.text, ChunkCutter(model.frames), prompt)
 
     async def _load(self) -> "RecogniserCore[Steps, LoadedNemotron]":
