@@ -24,6 +24,7 @@ from voicepipe.config import Config
 from voicepipe.conversation.events import SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.conversation.timing import TurnRecord
 from voicepipe.engines.base import AsrHints, AsrStream, Hypothesis
+from voicepipe.languages.known import language_of
 from voicepipe.turn.endpoint import Endpointer, Evidence, FixedSilence
 from voicepipe.turn.facts import Fact, Partial, Words
 from voicepipe.turn.no_input import LineSound
@@ -68,7 +69,8 @@ class Hearing:
             self._endpointer: Endpointer = FixedSilence(endpoint, detection.silence_ms)
             vad = vad.as_asked(detection)
         else:
-            self._endpointer = Endpointer(endpoint, detection.eagerness if detection else "auto")
+            words = language_of(settings.agent.language).turn
+            self._endpointer = Endpointer(endpoint, detection.eagerness if detection else "auto", words)
         self._front_end.configure(vad)
 
     @property
@@ -135,6 +137,7 @@ class Hearing:
             stream=make_stream(),
             record=TurnRecord(self._ids.new("turn")),
             spawn=self._tasks.spawn,
+            language=agent.language,
             make_stream=make_stream,
             waits=self._waits,
             past=sound.size,

@@ -14,7 +14,7 @@ from voicepipe.call.call_tasks import Spawn
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.timing import TurnRecord
 from voicepipe.engines.base import AsrStream, Hypothesis, TurnStream
-from voicepipe.languages.en.as_said import as_said
+from voicepipe.languages.known import language_of
 from voicepipe.turn.agreement import Agreement
 from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.patience import Patience
@@ -97,6 +97,8 @@ class Utterance:
     make_stream: MakeStream | None = None
     """Makes the next stream, where this one has heard LONGEST."""
     waits: RecogniserWait = field(default_factory=RecogniserWait)
+    language: str = "en"
+    """BCP 47: what the caller is expected to speak."""
     past: int = 0
     """Samples of its sound that were there already when it began."""
     voice: TurnStream | None = None
@@ -141,7 +143,8 @@ class Utterance:
         """Take a partial: the words of this stream up to its sample `until`. Returns the words that are stable from
         here on, and whether any word is another, or these may be all while those before could not."""
         self._lags = lags
-        others = lags or as_said(text) != as_said(self._part)
+        language = language_of(self.language)
+        others = lags or language.as_said(text) != language.as_said(self._part)
         self._part, self.partial = text, self._all(text)
         self._covered = self.heard_from + self._stream_from + until
         return running(self.agreement.push(list(written(text)))), others

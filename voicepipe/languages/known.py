@@ -1,10 +1,14 @@
 """The languages that have a folder here, by their tag."""
 
+from voicepipe.languages.de.language import GERMAN
 from voicepipe.languages.en.language import ENGLISH
+from voicepipe.languages.es.language import SPANISH
+from voicepipe.languages.fr.language import FRENCH
+from voicepipe.languages.it.language import ITALIAN
 from voicepipe.languages.language import Language
 from voicepipe.languages.neutral import NEUTRAL
 
-LANGUAGES = {language.tag: language for language in (ENGLISH,)}
+LANGUAGES = {language.tag: language for language in (ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN)}
 
 
 def language_of(tag: str) -> Language:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
+
 from voicepipe.languages.written_form import Forms
 
 
@@ -20,7 +22,7 @@ class CompletenessRule(NamedTuple):
     log_odds: float
 
 
-class AgentTexts(NamedTuple):
+class AgentTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What an agent says of itself in one language, where its file has nothing else (`agent.Agent`)."""
 
     interrupt: tuple[str, ...]
@@ -75,6 +77,10 @@ class Language:
     turn: TurnWords
     texts: AgentTexts | None = None
     """None: an agent has the English ones."""
+
+    def as_said(self, text: str) -> str:
+        """The words of `text` as they were said, however a recogniser wrote them: to compare them."""
+        return self.turn.as_said(text, False)
 
     @property
     def is_whole(self) -> bool:

@@ -22,7 +22,7 @@ from voicepipe.directory.editions.edition_store import EditionStore
 from voicepipe.directory.editions.pop_editions import PopEditions, begun, store_of
 from voicepipe.engines.base import Engines
 from voicepipe.engines.loader import loaded
-from voicepipe.languages.sentence_ends import callers_ends
+from voicepipe.languages.known import language_of
 from voicepipe.observe.traces import traced
 from voicepipe.pop.membership import Membership
 from voicepipe.pop.pop import Pop
@@ -73,7 +73,8 @@ async def member(
     its = await asyncio.to_thread(begun, own, store, agent_file)
     config, agents, parts = its.config, its.agents, TakeoverParts()
     lock = predecessor.inherited.lock if predecessor else None
-    await asyncio.to_thread(callers_ends)  # The first call need not wait for the counting.
+    for tag in {agent.language for agent in agents}:
+        await asyncio.to_thread(language_of(tag).turn.warm)  # The first call need not wait for the counting.
     async with (
         kept(config, partial(hooks_of, config, agents), parts, lock) as records,
         traced(config) as traces,

@@ -1,11 +1,11 @@
 """How long must the caller be silent before the turn is no longer theirs? It depends on what they said.
 
-Evidence is weighed in log-odds that the turn is complete: what the words say (`sentence_ends.py`: how often callers'
-sentences end after them; `completeness.py`: grammar; both by language, in `languages/`), whether the recogniser would write a full stop behind them,
-whether the voice fell (`pitch.py`), and, where there is one, what a turn model that heard the voice says. How long to
-wait follows by degrees (`wait_times.py`): a pause after "my number is" is waited out, "what are your opening hours" is
-answered at once, and what may be either waits for a moment. Words that answer what the agent has asked (`answers.py`)
-are complete, however little they are.
+Evidence is weighed in log-odds that the turn is complete: what the words say by the rules of their language
+(`languages/`: how often callers' sentences end after them, and grammar), whether the recogniser would write a full stop
+behind them, whether the voice fell (`pitch.py`), and, where there is one, what a turn model that heard the voice says.
+How long to wait follows by degrees (`wait_times.py`): a pause after "my number is" is waited out, "what are your
+opening hours" is answered at once, and what may be either waits for a moment. Words that answer what the agent has
+asked are complete, however little they are. Of a language whose words are not known, the voice and the marks decide.
 """
 
 from dataclasses import dataclass

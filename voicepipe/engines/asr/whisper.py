@@ -26,7 +26,7 @@ from voicepipe.engines.asr.whisper_words import DICTATED, Transcript, is_dictate
 from voicepipe.engines.base import NO_HINTS, AsrHints, Hypothesis, OnPartial
 from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
 from voicepipe.engines.hosting.threaded import RecogniserCore, loaded
-from voicepipe.languages.en.answers import wants_digits
+from voicepipe.languages.known import language_of
 
 LONG = ms_to_samples(12_000)
 """Sound of words that stand is dropped when there is more than this: reading it all again would take too long."""
@@ -60,8 +60,7 @@ class WhisperAsr(SupervisedEngine[RecogniserCore[Passes, LoadedWhisper]]):
             raise EngineError("WhisperAsr was not started.")
         every = ms_to_samples(self._config.partial_ms) // (EAGER if hints.eager else 1)
         language = None if self._config.detect_language else hints.language
-        digits = wants_digits(hints.asked)
-        return WhisperStream(self.last.queue, on_partial, language, every, digits, hints.vocabulary)
+        return WhisperStream(self.last.queue, on_partial, language, every, hints)
 
     async def _load(self) -> RecogniserCore[Passes, LoadedWhisper]:
         """A model that has run every kind of pass once. Raises EngineMissing, EngineError."""
@@ -95,25 +94,25 @@ def each_vocabulary(
 class WhisperStream:
     """One utterance, as Whisper reads it. Implements `base.AsrStream` and `whisper_schedule.PassClient`.
 
-    `language`: None as long as it is not known; `every`: samples from one partial to the next; `digits`: a telephone
-    number or the like was asked for; `vocabulary`: words that are expected.
+    `language`: None as long as it is not known; `every`: samples from one partial to the next.
     """
 
     def __init__(
-        self, passes: Passes, on_partial: OnPartial, language: str | None, every: int, digits: bool = False,
-        vocabulary: tuple[str, ...] = (),
+        self, passes: Passes, on_partial: OnPartial, language: str | None, every: int, hints: AsrHints = NO_HINTS
     ) -> None:  # fmt: skip
         self.over = self._finishing = False
         self.owner = owner()
         self._passes = passes
         self._on_partial = on_partial
         self._language = language
-        self._vocabulary = vocabulary
+        self._vocabulary = hints.vocabulary
         self._every = every
         self._sound = WhisperSound()
         self._transcript = Transcript()
         self._delivered = ""
-        self._dictated = ASKED_DIGITS if digits else DICTATED
+        turn = language_of(hints.language).turn
+        self._is_digit = turn.is_digit
+        self._dictated = ASKED_DIGITS if turn.wants_digits(hints.asked) else DICTATED
         """Digits in a row from which on the utterance is read with a wide window."""
         self._wide = False
         self._full_stop: float | None = None
@@ -223,7 +222,7 @@ class WhisperStream:
         self._covered, self._latest = passage.fed, passage.upto
         if reading.words or not text:  # Otherwise the last words are some whose sound has been dropped.
             self._full_stop = reading.full_stop
-        if not (passage.wide or passage.timed) and is_dictated(text, self._dictated):
+        if not (passage.wide or passage.timed) and is_dictated(text, self._is_digit, self._dictated):
             self._read_wide()
         else:
             self._sound.read = passage.upto

@@ -1,0 +1,6 @@
+"""The written forms of Italian, in the order in which they are looked for."""
+
+from voicepipe.languages.markup import LINK, MARKDOWN
+from voicepipe.languages.written_form import Forms
+
+FORMS = Forms((*MARKDOWN, LINK))
