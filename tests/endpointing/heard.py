@@ -133,8 +133,8 @@ class Listener:
 
         utterance = Utterance(
             item_id="", start=self._front_end.started, heard_from=self._front_end.now - sound.size, began=0.0,
-            stream=self._engines.asr.stream(partial, AsrHints(self._language)), record=TurnRecord(""), spawn=self._spawn, past=sound.size,
-            waits=RecogniserWait(config=LadderConfig(words_ms=0)),
+            stream=self._engines.asr.stream(partial, AsrHints(self._language)), record=TurnRecord(""),
+            spawn=self._spawn, past=sound.size, waits=RecogniserWait(config=LadderConfig(words_ms=0)),
             voice=self._engines.turn.stream() if self._engines.turn else None,
         )  # fmt: skip
         told.append(utterance)
