@@ -91,8 +91,8 @@ class LanguageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     name: str
     """The language's name in English."""
     parts: dict[str, str] = {}
-    """Parts of patterns, by name: wherever "<name>" stands, in parts behind it too, it is the part. A pattern may go on in
-    the next line behind a "|"."""
+    """Parts of patterns, by name: wherever "<name>" stands, in parts behind it too, it is the part. A pattern may go
+    on in the next line behind a "|"."""
     number_of: Pattern
     """Found before the digits of a telephone number: "my number is"."""
     my_number_is: str
