@@ -32,6 +32,9 @@ class WordLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """"at", "for", "until": a number behind one of them is mostly whole."""
     phone_digits: int = 8
     """A telephone number has at least so many words; fewer where digits are said in pairs."""
+    code_of: str = ""
+    """Found before the digits of another number than a telephone's: "customer number is". The file's rules say when
+    it is whole."""
 
 
 class WordRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -64,6 +67,8 @@ class AnswerWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Numbers of people, days, dates and times."""
     name: Pattern
     """The whole of an answer to a question for a name, with the name as its group 1: "(?:my name is )?(.+)"."""
+    name_particles: str = ""
+    """Words inside names, although sentences do not end with them: "van", "de la"."""
     wait: tuple[Pattern, ...]
     """"wait", "one moment"."""
 

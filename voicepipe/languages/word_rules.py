@@ -63,6 +63,7 @@ class SentenceWords:
         self._leads_on, self._last = frozenset(lists.leads_on.split()), frozenset(lists.last.split())
         self._before_numbers, self._complete = frozenset(lists.before_numbers.split()), frozenset(file.complete)
         self._number, self._number_of = re.compile(lists.numbers), whole_words(file.number_of)
+        self._code_of = whole_words(lists.code_of) if lists.code_of else None
         self.rules = (
             CompletenessRule("in the middle of a number", self._inside_a_number, -6.0),
             CompletenessRule("the last word leads on", self._leads, -6.0),
@@ -112,8 +113,11 @@ class SentenceWords:
         said = sum(1 for _ in takewhile(self._is_number, reversed(words)))
         if not 0 < said < self._file.words.phone_digits:
             return False
+        before = " ".join(words[:-said])
+        if self._code_of and self._code_of.search(before):
+            return False
         one_by_one = all(word in self.digits for word in words[-said:])
-        return (one_by_one and said >= DICTATED) or bool(self._number_of.search(" ".join(words[:-said])))
+        return (one_by_one and said >= DICTATED) or bool(self._number_of.search(before))
 
     def _leads(self, words: list[str]) -> bool:
         """The last word wants another: "for ...", "my ...", "um ..."."""
@@ -144,7 +148,7 @@ class AnswersByFile:
         self._lone = frozenset(words.lone.split())
         wait = any_of(words.wait)
         self._wait = re.compile(rf"(?:(?:{fillers}|{courtesy}|{any_of(words.no)}) )*{wait}(?: (?:{wait}|{courtesy}))*")
-        self._name = re.compile(words.name)
+        self._name, self._particles = re.compile(words.name), frozenset(words.name_particles.split())
         self._invites, self._wants_digits = whole_words(asks.invites), whole_words(asks.digits)
         self._spelled, self._names, self._detail = map(whole_words, (asks.spelled, asks.names, asks.detail))
         self._leads_on, self._digits = frozenset(file.words.leads_on.split()), frozenset(file.words.digits.split())
@@ -161,7 +165,8 @@ class AnswersByFile:
         if asks == "name":
             found = self._name.fullmatch(said)
             name = found[1].split() if found else []
-            return 0 < len(name) < NAME_WORDS and not self._leads_on.intersection(name)
+            names = [word for word in name[:-1] if word not in self._particles] + name[-1:]
+            return 0 < len(names) < NAME_WORDS and not self._leads_on.intersection(names)
         if asks == "yes" and self._yes_or_no.fullmatch(said):
             return True
         return bool(self._values.fullmatch(said) and self._value.search(said)) and not self._goes_on(words)
