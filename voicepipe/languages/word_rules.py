@@ -61,9 +61,9 @@ class SentenceWords:
         self.digits = frozenset(lists.digits.split())
         self._file, self._forms, self._grammar = file, forms, grammar
         self._leads_on, self._last = frozenset(lists.leads_on.split()), frozenset(lists.last.split())
-        self._before_numbers, self._complete = frozenset(lists.before_numbers.split()), frozenset(file.complete)
+        self._before_numbers = frozenset(lists.before_numbers.split())
+        self._complete = re.compile(rf"(?<![\w']){any_of(file.complete)}$") if file.complete else None
         self._number, self._number_of = re.compile(lists.numbers), whole_words(file.number_of)
-        self._code_of = whole_words(lists.code_of) if lists.code_of else None
         self.rules = (
             CompletenessRule("in the middle of a number", self._inside_a_number, -6.0),
             CompletenessRule("the last word leads on", self._leads, -6.0),
@@ -103,7 +103,7 @@ class SentenceWords:
         return at_seven or number >= LONG_NUMBER
 
     def _is_complete(self, words: Sequence[str]) -> bool:
-        return any(" ".join(words[-most:]) in self._complete for most in (1, 2, 3, 4))
+        return self._complete is not None and bool(self._complete.search(" ".join(words)))
 
     def _is_number(self, word: str) -> bool:
         return word in self.digits or bool(self._number.fullmatch(word))
@@ -113,11 +113,9 @@ class SentenceWords:
         said = sum(1 for _ in takewhile(self._is_number, reversed(words)))
         if not 0 < said < self._file.words.phone_digits:
             return False
-        before = " ".join(words[:-said])
-        if self._code_of and self._code_of.search(before):
-            return False
         one_by_one = all(word in self.digits for word in words[-said:])
-        return (one_by_one and said >= DICTATED) or bool(self._number_of.search(before))
+        dictated = (one_by_one and said >= DICTATED) or self._number_of.search(" ".join(words[:-said]))
+        return bool(dictated) and not self._is_complete(words)
 
     def _leads(self, words: list[str]) -> bool:
         """The last word wants another: "for ...", "my ...", "um ..."."""
