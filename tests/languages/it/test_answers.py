@@ -51,19 +51,20 @@ def test_who_is_asked_for_digits(asked: str, digits: bool) -> None:
         (
             DAY,
             "venerdì, domani, venerdì sera, il tre maggio, il primo maggio, dopodomani, sabato prossimo, l'otto marzo, "
-            "domani sera alle otto, per domani, oggi, stasera, il ventuno giugno, la settimana prossima, sabato o domenica, "
-            "mercoledì mattina se possibile, venerdì tre maggio, il prima possibile",
+            "domani sera alle otto, per domani, oggi, stasera, il ventuno giugno, la settimana prossima, "
+            "sabato o domenica, mercoledì mattina se possibile, venerdì tre maggio, il prima possibile",
         ),
         (
             TIME,
-            "alle otto, alle sette e mezza, alle venti e trenta, verso le otto, alle otto e un quarto, all'una, le otto, "
-            "a mezzogiorno, otto, alle otto di sera, alle sei meno un quarto, alle diciannove, dopo le sei, nel pomeriggio, "
-            "alle otto grazie, alle nove del mattino, domani sera alle otto",
+            "alle otto, alle sette e mezza, alle venti e trenta, verso le otto, alle otto e un quarto, all'una, "
+            "le otto, a mezzogiorno, otto, alle otto di sera, alle sei meno un quarto, alle diciannove, dopo le sei, "
+            "nel pomeriggio, alle otto grazie, alle nove del mattino, domani sera alle otto",
         ),
         (
             RIGHT,
-            "sì, sì grazie, no, no grazie, va bene, d'accordo, certo, perfetto, sì va bene, benissimo grazie, esatto, okay, "
-            "no per cinque, no alle nove, sì ma alle otto, volentieri, certo che sì, ottimo, sì confermo, direi di sì, si",
+            "sì, sì grazie, no, no grazie, va bene, d'accordo, certo, perfetto, sì va bene, benissimo grazie, "
+            "esatto, okay, no per cinque, no alle nove, sì ma alle otto, volentieri, certo che sì, ottimo, sì confermo, "
+            "direi di sì, si",
         ),
         (BOOK, "sì prego, sì perfetto grazie, no grazie, sì sì, per me va bene, sì la ringrazio, no per cinque"),
         (ELSE, "no grazie, no grazie è tutto, nient'altro, no basta così, è tutto grazie, sono a posto così"),
@@ -110,7 +111,8 @@ def test_a_lone_yes_or_no() -> None:
 
 def test_a_word_that_is_neither_yes_nor_no() -> None:
     assert TURN.is_stray("panda", RIGHT)
-    assert not TURN.is_stray("sì", RIGHT) and not TURN.is_stray("panda rossa", RIGHT) and not TURN.is_stray("panda", MANY)
+    assert not TURN.is_stray("sì", RIGHT) and not TURN.is_stray("panda rossa", RIGHT)
+    assert not TURN.is_stray("panda", MANY)
 
 
 def test_who_asks_to_wait() -> None:
