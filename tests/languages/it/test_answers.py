@@ -63,8 +63,8 @@ def test_who_is_asked_for_digits(asked: str, digits: bool) -> None:
         (
             RIGHT,
             "sì, sì grazie, no, no grazie, va bene, d'accordo, certo, perfetto, sì va bene, benissimo grazie, "
-            "esatto, okay, no per cinque, no alle nove, sì ma alle otto, volentieri, certo che sì, ottimo, sì confermo, "
-            "direi di sì, si",
+            "esatto, okay, no per cinque, no alle nove, sì ma alle otto, volentieri, certo che sì, ottimo, "
+            "sì confermo, direi di sì, si",
         ),
         (BOOK, "sì prego, sì perfetto grazie, no grazie, sì sì, per me va bene, sì la ringrazio, no per cinque"),
         (ELSE, "no grazie, no grazie è tutto, nient'altro, no basta così, è tutto grazie, sono a posto così"),
