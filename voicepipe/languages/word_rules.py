@@ -27,6 +27,8 @@ MOST_WORDS = 8
 NAME_WORDS = 4
 LONG_NUMBER = 3
 """Words of a number that is mostly whole."""
+NEVER = "(?!)"
+"""A pattern that is nowhere."""
 LOOKED_BACK = 400
 """Characters of the agent's words among which a question is looked for."""
 QUESTION = re.compile(r"[^.?!¿¡]*\?")
@@ -63,6 +65,7 @@ class SentenceWords:
         self._leads_on, self._last = frozenset(lists.leads_on.split()), frozenset(lists.last.split())
         self._before_numbers, self._complete = frozenset(lists.before_numbers.split()), frozenset(file.complete)
         self._number, self._number_of = re.compile(lists.numbers), whole_words(file.number_of)
+        self._pairs, self._short_number_of = whole_words(lists.pairs or NEVER), whole_words(file.short_number_of or NEVER)
         self.rules = (
             CompletenessRule("in the middle of a number", self._inside_a_number, -6.0),
             CompletenessRule("the last word leads on", self._leads, -6.0),
@@ -95,29 +98,36 @@ class SentenceWords:
 
     def _closed(self, words: Sequence[str]) -> bool:
         """Whether a sentence may well end with the last of these words."""
-        if words[-1] in self._last or self._is_complete(words):
+        if words[-1] in self._last or _ends_as(words, self._complete):
             return True
         number = sum(1 for _ in takewhile(self._is_number, reversed(words)))
         at_seven = 0 < number < len(words) and words[-1 - number] in self._before_numbers
         return at_seven or number >= LONG_NUMBER
 
-    def _is_complete(self, words: Sequence[str]) -> bool:
-        return any(" ".join(words[-most:]) in self._complete for most in (1, 2, 3, 4))
-
     def _is_number(self, word: str) -> bool:
         return word in self.digits or bool(self._number.fullmatch(word))
 
     def _inside_a_number(self, words: list[str]) -> bool:
-        """Too few digits for a telephone number."""
+        """Too few digits for a telephone number, or for another that was named."""
         said = sum(1 for _ in takewhile(self._is_number, reversed(words)))
-        if not 0 < said < self._file.words.phone_digits:
+        number, before = " ".join(words[len(words) - said :]), " ".join(words[: len(words) - said])
+        digits = len(self._pairs.sub("two digits", number).split())
+        lists = self._file.words
+        if self._short_number_of.search(before):
+            return 0 < digits < lists.short_digits
+        if not 0 < digits < lists.phone_digits:
             return False
-        one_by_one = all(word in self.digits for word in words[-said:])
-        return (one_by_one and said >= DICTATED) or bool(self._number_of.search(" ".join(words[:-said])))
+        one_by_one = all(word in self.digits for word in words[-said:][: SPOKEN if lists.pairs else said])
+        return (one_by_one and said >= DICTATED) or bool(self._number_of.search(before))
 
     def _leads(self, words: list[str]) -> bool:
         """The last word wants another: "for ...", "my ...", "um ..."."""
-        return words[-1] in self._leads_on and not self._is_complete(words)
+        return words[-1] in self._leads_on and not _ends_as(words, self._complete)
+
+
+def _ends_as(words: Sequence[str], complete: frozenset[str]) -> bool:
+    """They end with one of these phrases."""
+    return any(" ".join(words[-most:]) in complete for most in (1, 2, 3, 4))
 
 
 def _rule(rule: WordRule) -> CompletenessRule:
@@ -148,6 +158,7 @@ class AnswersByFile:
         self._invites, self._wants_digits = whole_words(asks.invites), whole_words(asks.digits)
         self._spelled, self._names, self._detail = map(whole_words, (asks.spelled, asks.names, asks.detail))
         self._leads_on, self._digits = frozenset(file.words.leads_on.split()), frozenset(file.words.digits.split())
+        self._complete = frozenset(file.complete)
 
     def wants_digits(self, asked: str) -> bool:
         """As `TurnWords.wants_digits`."""
@@ -192,7 +203,8 @@ class AnswersByFile:
     def _goes_on(self, words: Sequence[str]) -> bool:
         """Its last word wants another, or it is three digits in a row: of a telephone number, not of guests."""
         digits = [word in self._digits for word in words]
-        return words[-1] in self._leads_on or any(all(digits[at : at + 3]) for at in range(len(words) - 2))
+        leads_on = words[-1] in self._leads_on and not _ends_as(words, self._complete)
+        return leads_on or any(all(digits[at : at + 3]) for at in range(len(words) - 2))
 
 
 def _several(pattern: str) -> str:
