@@ -98,8 +98,8 @@ class LanguageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     my_number_is: str
     """A beginning of a sentence that tells a telephone number."""
     words: WordLists
-    complete: tuple[str, ...] = ()
-    """Ends of sentences, of two words or more, although their last word leads on: "thank you", "come in"."""
+    complete: tuple[Pattern, ...] = ()
+    """Ends of sentences, of two words or more, although their last word leads on: "thank you", "come in". Patterns."""
     rules: tuple[WordRule, ...] = ()
     answers: AnswerWords
     questions: QuestionWords

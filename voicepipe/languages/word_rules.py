@@ -60,12 +60,15 @@ class SentenceWords:
 
     def __init__(self, file: LanguageFile, forms: Forms, grammar: str) -> None:
         lists = file.words
-        self.digits = frozenset(lists.digits.split())
+        self.digits, self._fillers = frozenset(lists.digits.split()), frozenset(lists.fillers.split())
         self._file, self._forms, self._grammar = file, forms, grammar
         self._leads_on, self._last = frozenset(lists.leads_on.split()), frozenset(lists.last.split())
-        self._before_numbers, self._complete = frozenset(lists.before_numbers.split()), frozenset(file.complete)
+        self._before_numbers, self._complete = frozenset(lists.before_numbers.split()), _at_end(file.complete)
         self._number, self._number_of = re.compile(lists.numbers), whole_words(file.number_of)
-        self._pairs, self._short_number_of = whole_words(lists.pairs or NEVER), whole_words(file.short_number_of or NEVER)
+        self._pairs, self._short_number_of = (
+            whole_words(lists.pairs or NEVER),
+            whole_words(file.short_number_of or NEVER),
+        )
         self.rules = (
             CompletenessRule("in the middle of a number", self._inside_a_number, -6.0),
             CompletenessRule("the last word leads on", self._leads, -6.0),
@@ -98,7 +101,7 @@ class SentenceWords:
 
     def _closed(self, words: Sequence[str]) -> bool:
         """Whether a sentence may well end with the last of these words."""
-        if words[-1] in self._last or _ends_as(words, self._complete):
+        if words[-1] in self._last or self._complete.search(" ".join(words)):
             return True
         number = sum(1 for _ in takewhile(self._is_number, reversed(words)))
         at_seven = 0 < number < len(words) and words[-1 - number] in self._before_numbers
@@ -109,6 +112,7 @@ class SentenceWords:
 
     def _inside_a_number(self, words: list[str]) -> bool:
         """Too few digits for a telephone number, or for another that was named."""
+        words = [word for word in words if word not in self._fillers]
         said = sum(1 for _ in takewhile(self._is_number, reversed(words)))
         number, before = " ".join(words[len(words) - said :]), " ".join(words[: len(words) - said])
         digits = len(self._pairs.sub("two digits", number).split())
@@ -122,12 +126,12 @@ class SentenceWords:
 
     def _leads(self, words: list[str]) -> bool:
         """The last word wants another: "for ...", "my ...", "um ..."."""
-        return words[-1] in self._leads_on and not _ends_as(words, self._complete)
+        return words[-1] in self._leads_on and not self._complete.search(" ".join(words))
 
 
-def _ends_as(words: Sequence[str], complete: frozenset[str]) -> bool:
-    """They end with one of these phrases."""
-    return any(" ".join(words[-most:]) in complete for most in (1, 2, 3, 4))
+def _at_end(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Finds one of these at the end of a text."""
+    return whole_words(f"{any_of(patterns)}$" if patterns else NEVER)
 
 
 def _rule(rule: WordRule) -> CompletenessRule:
@@ -158,7 +162,7 @@ class AnswersByFile:
         self._invites, self._wants_digits = whole_words(asks.invites), whole_words(asks.digits)
         self._spelled, self._names, self._detail = map(whole_words, (asks.spelled, asks.names, asks.detail))
         self._leads_on, self._digits = frozenset(file.words.leads_on.split()), frozenset(file.words.digits.split())
-        self._complete = frozenset(file.complete)
+        self._complete = _at_end(file.complete)
 
     def wants_digits(self, asked: str) -> bool:
         """As `TurnWords.wants_digits`."""
@@ -203,7 +207,7 @@ class AnswersByFile:
     def _goes_on(self, words: Sequence[str]) -> bool:
         """Its last word wants another, or it is three digits in a row: of a telephone number, not of guests."""
         digits = [word in self._digits for word in words]
-        leads_on = words[-1] in self._leads_on and not _ends_as(words, self._complete)
+        leads_on = words[-1] in self._leads_on and not self._complete.search(" ".join(words))
         return leads_on or any(all(digits[at : at + 3]) for at in range(len(words) - 2))
 
 

@@ -46,8 +46,9 @@ def test_who_is_asked_for_digits(asked: str, digits: bool) -> None:
         ),
         (
             DAY,
-            "viernes, el viernes, mañana, el viernes por la noche, el tres de mayo, el veintiuno de junio, pasado mañana, "
-            "este sábado, el sábado que viene, la semana que viene, el primero de enero, mejor el martes, hoy mismo",
+            "viernes, el viernes, mañana, el viernes por la noche, el tres de mayo, el veintiuno de junio, "
+            "pasado mañana, este sábado, el sábado que viene, la semana que viene, el primero de enero, "
+            "mejor el martes, hoy mismo",
         ),
         (
             TIME,
@@ -57,8 +58,9 @@ def test_who_is_asked_for_digits(asked: str, digits: bool) -> None:
         ),
         (
             SUITS,
-            "sí, sí por favor, no gracias, vale, de acuerdo, claro que sí, está bien, sí me viene bien, perfecto gracias, "
-            "no me viene bien, sí claro, no mejor a las nueve, muy bien, me parece bien, genial, dale, órale, sí el viernes",
+            "sí, sí por favor, no gracias, vale, de acuerdo, claro que sí, está bien, sí me viene bien, "
+            "perfecto gracias, no me viene bien, sí claro, no mejor a las nueve, muy bien, me parece bien, genial, "
+            "dale, órale, sí el viernes, no mejor otro día",
         ),
         (BOOK, "sí, sí resérvela, no para cinco, sí por favor gracias, eso es, por supuesto, adelante, ok"),
         (ELSE, "no gracias, no eso es todo, nada más gracias, no nada más muchas gracias, sí"),
