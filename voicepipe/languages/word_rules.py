@@ -29,6 +29,8 @@ LONG_NUMBER = 3
 """Words of a number that is mostly whole."""
 NEVER = "(?!)"
 """A pattern that is nowhere."""
+SENTENCE_WORDS = 60
+"""Words at the end of a turn that rules look at. More take time, and are other sentences."""
 LOOKED_BACK = 400
 """Characters of the agent's words among which a question is looked for."""
 QUESTION = re.compile(r"[^.?!¿¡]*\?")
@@ -50,7 +52,7 @@ def language_by_file(tag: str, forms: Forms) -> Language:
         is_stray=lambda text, asked: answers.is_stray(words.as_said(text, False), asked),
         asks_to_wait=lambda text: answers.asks_to_wait(words.as_said(text, False)),
         is_digit=words.digits.__contains__,
-        warm=words.counted,
+        warm=words.warm,
     )
     return Language(tag, file.name, forms, turn, file.texts)
 
@@ -63,7 +65,7 @@ class SentenceWords:
         self.digits, self._fillers = frozenset(lists.digits.split()), frozenset(lists.fillers.split())
         self._file, self._forms, self._grammar = file, forms, grammar
         self._leads_on, self._last = frozenset(lists.leads_on.split()), frozenset(lists.last.split())
-        self._before_numbers, self._complete = frozenset(lists.before_numbers.split()), _at_end(file.complete)
+        self._before_numbers = frozenset(lists.before_numbers.split())
         self._number, self._number_of = re.compile(lists.numbers), whole_words(file.number_of)
         self._pairs, self._short_number_of = (
             whole_words(lists.pairs or NEVER),
@@ -80,6 +82,12 @@ class SentenceWords:
     def ends(self, said: str) -> float:
         """The probability (0..1) that a turn ends after these words."""
         return self.counted().probability(said)
+
+    def warm(self) -> None:
+        """Counts callers' sentences and compiles the patterns, which takes a second the first time."""
+        self.counted()
+        for rule in self.rules:
+            rule.holds([""])
 
     def _as_said(self, text: str, dictated: bool) -> str:
         if len(text) > LONGEST:
@@ -101,11 +109,18 @@ class SentenceWords:
 
     def _closed(self, words: Sequence[str]) -> bool:
         """Whether a sentence may well end with the last of these words."""
-        if words[-1] in self._last or self._complete.search(" ".join(words)):
+        if words[-1] in self._last or self._is_complete(words):
             return True
         number = sum(1 for _ in takewhile(self._is_number, reversed(words)))
         at_seven = 0 < number < len(words) and words[-1 - number] in self._before_numbers
         return at_seven or number >= LONG_NUMBER
+
+    def _is_complete(self, words: Sequence[str]) -> bool:
+        return bool(self._file.complete) and bool(self._complete.search(" ".join(words[-SENTENCE_WORDS:])))
+
+    @functools.cached_property
+    def _complete(self) -> "re.Pattern[str]":
+        return re.compile(rf"(?<![\w']){any_of(self._file.complete)}$")
 
     def _is_number(self, word: str) -> bool:
         return word in self.digits or bool(self._number.fullmatch(word))
@@ -122,23 +137,22 @@ class SentenceWords:
         if not 0 < digits < lists.phone_digits:
             return False
         one_by_one = all(word in self.digits for word in words[-said:][: SPOKEN if lists.pairs else said])
-        return (one_by_one and said >= DICTATED) or bool(self._number_of.search(before))
+        dictated = (one_by_one and said >= DICTATED) or self._number_of.search(before)
+        return bool(dictated) and not self._is_complete(words)
 
     def _leads(self, words: list[str]) -> bool:
         """The last word wants another: "for ...", "my ...", "um ..."."""
-        return words[-1] in self._leads_on and not self._complete.search(" ".join(words))
-
-
-def _at_end(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds one of these at the end of a text."""
-    return whole_words(f"{any_of(patterns)}$" if patterns else NEVER)
+        return words[-1] in self._leads_on and not self._is_complete(words)
 
 
 def _rule(rule: WordRule) -> CompletenessRule:
-    pattern, unless = whole_words(rule.pattern), whole_words(rule.unless) if rule.unless else None
+    @functools.cache
+    def patterns() -> tuple[re.Pattern[str], re.Pattern[str] | None]:
+        return whole_words(rule.pattern), whole_words(rule.unless) if rule.unless else None
 
     def holds(words: list[str]) -> bool:
-        text = " ".join(words)
+        pattern, unless = patterns()
+        text = " ".join(words[-SENTENCE_WORDS:])
         return bool(pattern.search(text)) and not (unless and unless.search(text))
 
     return CompletenessRule(rule.why, holds, rule.log_odds)
@@ -162,7 +176,6 @@ class AnswersByFile:
         self._invites, self._wants_digits = whole_words(asks.invites), whole_words(asks.digits)
         self._spelled, self._names, self._detail = map(whole_words, (asks.spelled, asks.names, asks.detail))
         self._leads_on, self._digits = frozenset(file.words.leads_on.split()), frozenset(file.words.digits.split())
-        self._complete = _at_end(file.complete)
 
     def wants_digits(self, asked: str) -> bool:
         """As `TurnWords.wants_digits`."""
@@ -207,8 +220,7 @@ class AnswersByFile:
     def _goes_on(self, words: Sequence[str]) -> bool:
         """Its last word wants another, or it is three digits in a row: of a telephone number, not of guests."""
         digits = [word in self._digits for word in words]
-        leads_on = words[-1] in self._leads_on and not self._complete.search(" ".join(words))
-        return leads_on or any(all(digits[at : at + 3]) for at in range(len(words) - 2))
+        return words[-1] in self._leads_on or any(all(digits[at : at + 3]) for at in range(len(words) - 2))
 
 
 def _several(pattern: str) -> str:
