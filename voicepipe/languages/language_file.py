@@ -33,8 +33,12 @@ class WordLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """A word of a number; digits need not be in it."""
     before_numbers: str
     """"at", "for", "until": a number behind one of them is mostly whole."""
+    pairs: str = ""
+    """A pattern of one or more words that are said for two digits: "twelve", "thirty four"."""
     phone_digits: int = 8
-    """A telephone number has at least so many words; fewer where digits are said in pairs."""
+    """A telephone number has at least so many digits: words, of which `pairs` count twice."""
+    short_digits: int = 4
+    """A number behind `short_number_of` has at least so many."""
 
 
 class WordRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -67,6 +71,8 @@ class AnswerWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Numbers of people, days, dates and times."""
     name: Pattern
     """The whole of an answer to a question for a name, with the name as its group 1: "(?:my name is )?(.+)"."""
+    name_particles: str = ""
+    """Words inside names, although sentences do not end with them: "van", "de la"."""
     wait: tuple[Pattern, ...]
     """"wait", "one moment"."""
 
@@ -91,10 +97,12 @@ class LanguageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     name: str
     """The language's name in English."""
     parts: dict[str, str] = {}
-    """Parts of patterns, by name: wherever "<name>" stands, in parts behind it too, it is the part. A pattern may go
-    on in the next line behind a "|"."""
+    """Parts of patterns, by name: wherever "<name>" stands, in parts behind it too, it is the part. A pattern may go on
+    in the next line behind a "|"."""
     number_of: Pattern
     """Found before the digits of a telephone number: "my number is"."""
+    short_number_of: str = ""
+    """Found before the digits of other numbers, which are often shorter: "my booking number", "ends in"."""
     my_number_is: str
     """A beginning of a sentence that tells a telephone number."""
     words: WordLists
