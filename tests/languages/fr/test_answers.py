@@ -41,7 +41,7 @@ def test_who_is_asked_for_digits(asked: str, digits: bool) -> None:
             MANY,
             "quatre, nous sommes quatre, pour quatre, on sera six, quatre personnes s'il vous plaît, vingt-cinq, "
             "ma femme et moi, deux adultes et un enfant, pour deux personnes, juste moi, on est sept, une personne, "
-            "euh quatre, nous serons douze en tout, quatre ou cinq",
+            "euh quatre, nous serons douze, quatre ou cinq",
         ),
         (
             DAY,
