@@ -51,14 +51,14 @@ def test_who_is_asked_for_digits(asked: str, digits: bool) -> None:
         ),
         (
             TIME,
-            "dix-neuf heures trente, sept heures et demie, à vingt heures, midi, midi et demi, huit heures moins le quart, "
-            "vers huit heures, à huit heures et quart, à sept heures du soir, neuf heures, plutôt vers dix heures, "
+            "dix-neuf heures trente, sept heures et demie, à vingt heures, midi, midi et demi, "
+            "huit heures moins le quart, vers huit heures, à huit heures et quart, à sept heures du soir, neuf heures, plutôt vers dix heures, "
             "onze heures si possible, entre midi et deux heures",
         ),
         (
             FITS,
-            "oui, oui merci, non merci, d'accord, ça marche, c'est bon, ouais, si, oui très bien, parfait, c'est parfait, "
-            "oui c'est bon, non, non pas vraiment, ça me va, oui ça me convient, très bien merci, bien sûr, ok, "
+            "oui, oui merci, non merci, d'accord, ça marche, c'est bon, ouais, si, oui très bien, parfait, "
+            "c'est parfait, oui c'est bon, non, non pas vraiment, ça me va, oui ça me convient, très bien merci, bien sûr, ok, "
             "oui s'il vous plaît, volontiers, tout à fait, ça joue, pas du tout, je veux bien, oui c'est bien ça",
         ),
         (BOOK, "oui, oui s'il vous plaît, non pour cinq, non à vingt heures, oui allez-y, non samedi"),
@@ -87,7 +87,10 @@ def test_whole_answers(asked: str, said: str) -> None:
         (TIME, "à, vers, huit heures et, à partir de, entre, huit heures moins le, vendredi à"),
         (FITS, "oui mais, oui et, non mais, si on, oui est-ce que, c'est, attendez, oui d'accord mais je"),
         (BOOK, "oui pour, non plutôt le, oui mais pour"),
-        (NAME, "je m'appelle, c'est, oui, euh, mon nom est, au nom de, un instant, attendez, c'est de la, non, bonjour"),
+        (
+            NAME,
+            "je m'appelle, c'est, oui, euh, mon nom est, au nom de, un instant, attendez, c'est de la, non, bonjour",
+        ),
         (PHONE, "zéro six douze, zéro six, c'est le, zéro"),
         (MANY, "zéro six douze, un deux trois"),
         (SPELL, "d, oui"),
