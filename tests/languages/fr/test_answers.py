@@ -52,13 +52,15 @@ def test_who_is_asked_for_digits(asked: str, digits: bool) -> None:
         (
             TIME,
             "dix-neuf heures trente, sept heures et demie, à vingt heures, midi, midi et demi, "
-            "huit heures moins le quart, vers huit heures, à huit heures et quart, à sept heures du soir, neuf heures, plutôt vers dix heures, "
+            "huit heures moins le quart, vers huit heures, "
+            "à huit heures et quart, à sept heures du soir, neuf heures, plutôt vers dix heures, "
             "onze heures si possible, entre midi et deux heures",
         ),
         (
             FITS,
             "oui, oui merci, non merci, d'accord, ça marche, c'est bon, ouais, si, oui très bien, parfait, "
-            "c'est parfait, oui c'est bon, non, non pas vraiment, ça me va, oui ça me convient, très bien merci, bien sûr, ok, "
+            "c'est parfait, oui c'est bon, non, non pas vraiment, ça me va, "
+            "oui ça me convient, très bien merci, bien sûr, ok, "
             "oui s'il vous plaît, volontiers, tout à fait, ça joue, pas du tout, je veux bien, oui c'est bien ça",
         ),
         (BOOK, "oui, oui s'il vous plaît, non pour cinq, non à vingt heures, oui allez-y, non samedi"),
