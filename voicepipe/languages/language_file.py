@@ -67,6 +67,8 @@ class AnswerWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Numbers of people, days, dates and times."""
     name: Pattern
     """The whole of an answer to a question for a name, with the name as its group 1: "(?:my name is )?(.+)"."""
+    name_particles: str = ""
+    """Words inside names, although sentences do not end with them: "van", "de la"."""
     wait: tuple[Pattern, ...]
     """"wait", "one moment"."""
 
@@ -91,8 +93,8 @@ class LanguageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     name: str
     """The language's name in English."""
     parts: dict[str, str] = {}
-    """Parts of patterns, by name: wherever "<name>" stands in the file behind them, it is the part. Their lines are put
-    together without the blanks at their ends."""
+    """Parts of patterns, by name: wherever "<name>" stands, in parts behind it too, it is the part. A pattern may go on
+    in the next line behind a "|"."""
     number_of: Pattern
     """Found before the digits of a telephone number: "my number is"."""
     my_number_is: str
@@ -113,14 +115,14 @@ def read_file(tag: str) -> LanguageFile:
     read = msgspec.toml.decode(text)
     parts: dict[str, str] = {}
     for name, part in read.get("parts", {}).items():
-        parts[name] = f"(?:{_filled(''.join(map(str.strip, part.splitlines())), parts)})"
+        parts[name] = f"(?:{_filled(part, parts)})"
     return msgspec.convert(_filled({**read, "parts": parts}, parts), LanguageFile)
 
 
 def _filled(value: Any, parts: Mapping[str, str]) -> Any:
     """`value`, as TOML has it, with the parts in place of their names."""
     if isinstance(value, str):
-        return PART.sub(lambda found: parts[found[1]], value)
+        return PART.sub(lambda found: parts[found[1]], value.replace("|\n", "|"))
     if isinstance(value, list):
         return [_filled(each, parts) for each in value]
     return {key: _filled(each, parts) for key, each in value.items()} if isinstance(value, dict) else value

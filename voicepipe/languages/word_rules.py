@@ -160,7 +160,7 @@ class AnswersByFile:
         self._lone = frozenset(words.lone.split())
         wait = any_of(words.wait)
         self._wait = re.compile(rf"(?:(?:{fillers}|{courtesy}|{any_of(words.no)}) )*{wait}(?: (?:{wait}|{courtesy}))*")
-        self._name = re.compile(words.name)
+        self._name, self._particles = re.compile(words.name), frozenset(words.name_particles.split())
         self._invites, self._wants_digits = whole_words(asks.invites), whole_words(asks.digits)
         self._spelled, self._names, self._detail = map(whole_words, (asks.spelled, asks.names, asks.detail))
         self._leads_on, self._digits = frozenset(file.words.leads_on.split()), frozenset(file.words.digits.split())
@@ -177,7 +177,8 @@ class AnswersByFile:
         if asks == "name":
             found = self._name.fullmatch(said)
             name = found[1].split() if found else []
-            return 0 < len(name) < NAME_WORDS and not self._leads_on.intersection(name)
+            names = [word for word in name[:-1] if word not in self._particles] + name[-1:]
+            return 0 < len(names) < NAME_WORDS and not self._leads_on.intersection(names)
         if asks == "yes" and self._yes_or_no.fullmatch(said):
             return True
         return bool(self._values.fullmatch(said) and self._value.search(said)) and not self._goes_on(words)
