@@ -68,7 +68,7 @@ def test_who_is_asked_for_digits(asked: str, digits: bool) -> None:
         (ELSE, "non merci, non c'est tout, non merci c'est tout, c'est tout merci, ce sera tout, rien d'autre merci"),
         (
             NAME,
-            "dupont, je m'appelle anne martin, anne martin, c'est dubois, mon nom est lefebvre, "
+            "dupont, je m'appelle anne martin, anne martin, c'est dubois, mon nom est lefebvre, le goff, de smet, "
             "madame rousseau, oui c'est dupont, moi c'est claire fontaine",
         ),
         (WHO, "monsieur girard, c'est anne martin à l'appareil"),
