@@ -21,10 +21,10 @@ END = rf"(?![\w½¼¾]|[.:/{HYPHENS}][0-9]|,[0-9]{{3}}(?![0-9]))"
 """Where a number may end: nothing that belongs to it follows."""
 DASH = "(?:--?|[‐‑–−~]| [-–−] )"
 """Between the two ends of a range."""
-
-
 CURRENCY = "$€£¥\u20a0-\u20cf"
 """Signs of money, for a class of signs."""
+COUNTRY = re.compile("[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|[0-9]{3}")
+"""The country codes of E.164."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,319 @@
+"""Money, measures, plain numbers and telephone numbers, in each language that has `NumberForms`."""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+
+from voicepipe.languages import number_words
+from voicepipe.languages.number_forms import Money, NumberForms, noun_behind
+from voicepipe.languages.written_form import (
+    COUNTRY,
+    CURRENCY,
+    DASH,
+    DIGITS,
+    END,
+    GAP,
+    HYPHENS,
+    LETTERS,
+    WrittenForm,
+    before,
+    constant,
+    form,
+)
+
+UNITS = {
+    "km": "length-kilometer", "m": "length-meter", "cm": "length-centimeter", "mm": "length-millimeter",
+    "kg": "mass-kilogram", "g": "mass-gram", "mg": "mass-milligram", "t": "mass-tonne",
+    "l": "volume-liter", "L": "volume-liter", "cl": "volume-centiliter", "dl": "volume-deciliter",
+    "ml": "volume-milliliter", "m²": "area-square-meter", "m2": "area-square-meter", "km²": "area-square-kilometer",
+    "cm²": "area-square-centimeter", "m³": "volume-cubic-meter", "ha": "area-hectare",
+    "km/h": "speed-kilometer-per-hour", "°C": "temperature-celsius", "°F": "temperature-fahrenheit",
+    "h": "duration-hour", "min": "duration-minute", "s": "duration-second",
+    "ms": "duration-millisecond", "kWh": "energy-kilowatt-hour", "kW": "power-kilowatt", "W": "power-watt",
+    "V": "electric-volt", "A": "electric-ampere", "kB": "digital-kilobyte", "MB": "digital-megabyte",
+    "GB": "digital-gigabyte", "TB": "digital-terabyte", "Hz": "frequency-hertz", "MHz": "frequency-megahertz",
+    "GHz": "frequency-gigahertz", "kcal": "energy-kilocalorie", "°": "angle-degree",
+}  # fmt: skip
+"""Signs of units that all languages write -> CLDR's name of each."""
+_MILLIONS = re.compile(r"(?:mill?ion|millón|mill?iard)\w*$|millones$")
+_VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4"}
+_ROUND = 10
+_LONG = 7
+"""A number of so many digits without signs is no amount, unless it ends in "000"."""
+_TOGETHER = 3
+"""Digits of a long group that are said without a pause."""
+
+
+def money(language: NumberForms) -> tuple[WrittenForm, ...]:
+    """12,50 €; € 5; 3 Mio. €; 10-15 €; €/Monat."""
+    amount = rf"(?:(?P<low>{language.sum}){DASH})?(?P<number>{language.sum})"
+    scale = rf"(?P<scale>{GAP}{_any_of(language.scales)}(?!\w))"
+    signs, begins = language.signs, CURRENCY + "".join(sorted({sign[0] for sign in language.money})) + "EUGCJSNDPHAMBIT"
+    of = r"(?: ?(?:de|di|d['’]))?"
+    behind = rf"(?:{scale}{of})?{GAP}(?P<sign>{signs})(?!\w)"
+    return (
+        form("price", DIGITS, rf"{amount}{behind}", partial(_price, language)),
+        form("price, its sign first", begins, rf"(?P<sign>{signs}){GAP}{amount}{scale}?{END}", partial(_price, language)),
+        form("millions", DIGITS, rf"{amount}{scale}(?P<sign>)", partial(_price, language)),
+        form("per", "/", rf"(?<=[\w€$£.])/(?P<each>{_any_of(language.per)})(?!\w)", lambda its: f" {language.per[its['each']]}"),
+    )
+
+
+def _any_of(keys: Mapping[str, object]) -> str:
+    return "(?:" + "|".join(re.escape(key) for key in sorted(keys, key=len, reverse=True)) + ")"
+
+
+def _price(language: NumberForms, found: re.Match[str]) -> str | None:
+    sign, context, low, written = found["sign"], before(found), found["low"], found["number"]
+    named = _money(language, sign)
+    if scale := (found["scale"] or "").strip():
+        one, many = language.scales[scale]
+        single = written in ("1", "1,0")
+        said = f"{language.said(written, context, one)} {one if single else many}"
+        if low:
+            said = language.to(language.said(low), said)
+        return f"{said} {language.of}{named.many}".replace("' ", "'") if sign else said
+    said = _sum(language, written, named, context)
+    return language.to(language.whole(*_parts(language, low)[:1], context, named.many), said) if low else said
+
+
+def _money(language: NumberForms, sign: str) -> Money:
+    if sign in language.money:
+        return language.money[sign]
+    if not sign.isalpha():
+        return Money(sign, sign)
+    return Money(*(number_words.currency_name(sign, language.tag, one) for one in (True, False)))
+
+
+def _parts(language: NumberForms, written: str) -> tuple[str, str]:
+    """The digits of a sum and of its cents: 1,250.50 is 1.250,50 here."""
+    cents = re.search(r"[.,]([0-9]{1,2}|[0-9]{4,})$", written)
+    whole = written[: cents.start()] if cents else written
+    return "".join(each for each in whole if each in DIGITS), cents[1] if cents else ""
+
+
+def _sum(language: NumberForms, written: str, named: Money, context: str) -> str:
+    """Zwölf Euro fünfzig."""
+    whole, cents = _parts(language, written)
+    if len(cents) not in (0, 2) or (cents.strip("0") and not named.cent):
+        return f"{language.whole(whole)} {language.comma} {language.fraction(cents)} {named.many}"
+    count = int(whole) if len(whole) < number_words.LONGEST_NUMBER else 2
+    minor = int(cents or 0)
+    if not count and minor:
+        return f"{language.counted(minor, context, named.cent)} {named.cent if minor == 1 else named.cents}"
+    said = language.whole(whole, context, named.one if count == 1 else named.many)
+    of = language.of if _MILLIONS.search(said) else ""
+    said = f"{said} {of}{named.one if count == 1 or (count == 0 and language.tag == 'fr') else named.many}"
+    return language.price(said, language.cardinal(minor)) if minor else said
+
+
+def measures(language: NumberForms) -> tuple[WrittenForm, ...]:
+    """5 km; 20 %; 10-15 kg; 1,80 m; 2x."""
+    units = UNITS | language.units
+    amount = rf"(?:(?P<low>{language.number}){DASH})?(?P<number>{language.number})"
+    ends = rf"(?![\w²³/]|[{HYPHENS}][0-9])"
+    percent = {"%": language.percent, "‰": language.permille}
+    return (
+        form("percent", DIGITS, rf"{amount}{GAP}(?P<sign>[%‰])", lambda its: f"{_amounts(language, its)} {percent[its['sign']]}"),
+        form("metres", DIGITS, rf"(?P<whole>[0-9]),(?P<rest>[1-9][0-9]){GAP}m{ends}", partial(_metres, language)),
+        form("measure", DIGITS, rf"{amount}{GAP}(?P<unit>{_any_of(units)}){ends}", partial(_measure, language, units)),
+        form("times", DIGITS, r"(?P<number>[0-9]{1,4})[x×](?!\w)", lambda its: language.multiple(int(its["number"]))),
+    )
+
+
+def _amounts(language: NumberForms, found: re.Match[str], noun: str = "") -> str:
+    said = language.said(found["number"], before(found), noun)
+    return language.to(language.said(found["low"]), said) if found["low"] else said
+
+
+def _metres(language: NumberForms, found: re.Match[str]) -> str:
+    one = found["whole"] == "1"
+    name = number_words.unit_name("length-meter", language.tag, one)
+    said = f"{language.whole(found['whole'], before(found), name)} {name}"
+    return f"{said} {language.metres}{language.cardinal(int(found['rest']))}"
+
+
+def _measure(language: NumberForms, units: Mapping[str, str], found: re.Match[str]) -> str:
+    written, context = found["number"], before(found)
+    one = written == "1" or (language.tag == "fr" and written[0] in "01" and not written[1:2].isdigit())
+    name = number_words.unit_name(units[found["unit"]], language.tag, one)
+    said = f"{_amounts(language, found, name)} {name if one else language.unit_in(context, name)}"
+    return said.replace("' ", "'")
+
+
+def telephones(language: NumberForms) -> tuple[WrittenForm, ...]:
+    """+49 30 123456; 0171 2345678; (030) 123-456."""
+    parted = rf"[ ./{HYPHENS}]{{1,3}}"
+    return (
+        form("IP address", DIGITS, rf"[0-9]{{1,3}}(?:[.][0-9]{{1,3}}){{3}}{END}", partial(_ip, language)),
+        form(
+            "international number",
+            "+",
+            rf"\+[0-9](?:[ ()./{HYPHENS}]{{0,3}}[0-9]){{6,18}}{END}",
+            partial(_dialled, language),
+        ),
+        form(
+            "number with a prefix",
+            DIGITS + "(",
+            rf"(?=[(]?0(?:[ ()./{HYPHENS}]{{0,3}}[0-9]){{5,18}}\b)[(]?0[0-9]{{0,18}}[)]?(?:{parted}[0-9]{{1,18}}){{0,14}}{END}",
+            partial(_dialled, language),
+        ),
+        form("short number", DIGITS, rf"[0-9]{{3,4}}(?! [0-9]){END}", partial(_short, language)),
+    )
+
+
+def _ip(language: NumberForms, found: re.Match[str]) -> str | None:
+    octets = found.group().split(".")
+    if any(int(octet) > 255 for octet in octets) or octets[-1] == "000":
+        return None
+    return f" {language.point} ".join(language.whole(octet) for octet in octets)
+
+
+def _dialled(language: NumberForms, found: re.Match[str]) -> str:
+    parts, written = list[str](), found.group()
+    for group in re.findall("[0-9]+", written):
+        if len(group) > 10 and written[0] == "+" and (country := COUNTRY.match(group)):
+            parts.append(language.dialled(country.group()))
+            group = group[country.end() :]
+        parts.append(language.dialled(group))
+    return (f"{language.plus} " if written[0] == "+" else "") + ", ".join(parts)
+
+
+def in_groups(digits: str, size: int = _TOGETHER) -> list[str]:
+    """The digits as people part them: 2345678 -> 234, 5678. No digit stands alone."""
+    groups = [digits[at : at + size] for at in range(0, len(digits), size)]
+    if len(groups) > 1 and len(groups[-1]) == 1:
+        last = groups.pop()
+        groups[-1] += last
+    return groups
+
+
+def _short(language: NumberForms, found: re.Match[str]) -> str | None:
+    if not re.search(rf"(?i:{language.phone_context})[ :]$", before(found)):
+        return None
+    return language.short_number(found.group()) or None
+
+
+def numbers(language: NumberForms) -> tuple[WrittenForm, ...]:
+    """1.250; 3,5; 2-3; 1/2; whatever has digits."""
+    groups = "|".join(rf"[(]?[0-9]{{2,5}}[)]?(?:{joint}[0-9]{{2,6}}){{1,5}}" for joint in (" ", "[.]", f"[{HYPHENS}]"))
+    return (
+        form("mixed fraction", DIGITS, rf"(?P<whole>[0-9]{{1,3}})(?: (?P<part>[1-3]/[2-4]){END}|(?P<vulgar>[½⅓⅔¼¾]))", partial(_mixed, language)),
+        form("fraction", "½⅓⅔¼¾" + DIGITS, rf"[½⅓⅔¼¾]|[1-3]/[2-4]{END}", partial(_part, language)),
+        form("always", "2", rf"24/7{END}", lambda its: f"{language.cardinal(24)} {language.cardinal(7)}"),
+        form(
+            "number in groups",
+            DIGITS + "(",
+            rf"(?=(?:[ ().{HYPHENS}]{{0,3}}[0-9]){{7,19}}\b)(?P<number>{groups}){END}",
+            partial(_groups, language),
+        ),
+        form("range", DIGITS, rf"(?P<low>{language.number}){DASH}(?P<high>{language.number}){END}", partial(_range, language)),
+        form("long number", DIGITS, rf"(?:0[0-9]+|[0-9]{{{_LONG},}}){END}", partial(_long, language)),
+        form("number", DIGITS, rf"(?P<number>{language.number}){END}", partial(_number, language)),
+        form("number in a code", DIGITS, rf"(?<=[^\W\d_])[0-9]+(?:[{HYPHENS}][0-9]+)*", partial(_code, language)),
+        form("unknown number", DIGITS, rf"[0-9]+(?:[.:/,{HYPHENS}][0-9]+)*", partial(_unknown, language)),
+    )
+
+
+def _mixed(language: NumberForms, found: re.Match[str]) -> str | None:
+    part = language.fractions.get(found["part"] or _VULGAR[found["vulgar"] or "½"])
+    if not part:
+        return None
+    if (found["part"] or found["vulgar"]) in ("1/2", "½"):
+        part = part.removeprefix("un ")
+    return language.mixed.format(whole=language.cardinal(int(found["whole"])), part=part)
+
+
+def _part(language: NumberForms, found: re.Match[str]) -> str | None:
+    return language.fractions.get(_VULGAR.get(found.group(), found.group()))
+
+
+def _groups(language: NumberForms, found: re.Match[str]) -> str | None:
+    """A telephone number, or the number of a card; 1 250 000 and 1.250.000 are numbers."""
+    written = found["number"]
+    if re.fullmatch(language.grouped, written):
+        parts = re.findall("[0-9]+", written)
+        told = [len(part) for part in parts] == [3, 3, 3] and written[0] in "6789" and parts[-1] != "000"
+        if not told or (noun_behind(found) and found.string[found.end() + 1].islower()):
+            return None
+    return _dialled(language, found)
+
+
+def _range(language: NumberForms, found: re.Match[str]) -> str | None:
+    """2-3 -> two to three. Three digits and more on both sides are a code, unless both are round or years."""
+    low, high = found["low"], found["high"]
+    if low.isdecimal() and high.isdecimal() and min(len(low), len(high)) > 2:
+        years = all(len(each) == 4 and each[:2] in ("18", "19", "20") for each in (low, high))
+        if any(int(each) % _ROUND for each in (low, high)) and not years:
+            return None
+        if years:
+            return language.to(language.year(int(low)), language.year(int(high)))
+    return language.to(language.said(low), language.said(high, before(found), noun_behind(found)))
+
+
+def _long(language: NumberForms, found: re.Match[str]) -> str | None:
+    number = found.group()
+    if number[0] != "0" and len(number) <= number_words.LONGEST_NUMBER and number.endswith("000"):
+        return None
+    return ", ".join(map(language.dialled, in_groups(number)))
+
+
+def _number(language: NumberForms, found: re.Match[str]) -> str | None:
+    written, noun = found["number"], noun_behind(found)
+    if len(written) == 4 and written.isdecimal() and 1100 <= int(written) < 2100 and not noun[:1].isupper():
+        return language.year(int(written))
+    if _follows_a_letter(found):
+        return None
+    return language.said(written, before(found), noun)
+
+
+def _follows_a_letter(found: re.Match[str]) -> bool:
+    return found.start() > 0 and found.string[found.start() - 1].isalpha()
+
+
+def _code(language: NumberForms, found: re.Match[str]) -> str:
+    """B12, ABC123."""
+    parts = re.findall("[0-9]+", found.group())
+    return ", ".join(language.cardinal(int(part)) if len(part) < 3 and part[0] != "0" else language.each(part) for part in parts)
+
+
+def _unknown(language: NumberForms, found: re.Match[str]) -> str:
+    """A number with signs inside that is no form: all its groups in order, none of them lost."""
+    long = re.search("[0-9]{4}", found.group()) is not None
+    said = {".": f" {language.point} ", "/": f" {language.slash} "}
+    return "".join(
+        said.get(part, ", ") if part[0] not in DIGITS else language.each(part) if long else language.whole(part)
+        for part in re.findall(f"[0-9]+|[^0-9]", found.group())
+    )
+
+
+def addresses(language: NumberForms) -> tuple[WrittenForm, ...]:
+    """ann@example.com, www.example.com."""
+    spelled = {
+        "@": language.at, ".": language.point, "-": language.dash, "_": language.underscore, "+": language.plus,
+        "/": language.slash,
+    }  # fmt: skip
+
+    def address(found: re.Match[str]) -> str:
+        parts = re.findall("[0-9]+|[^0-9@._+/-]+|.", found.group().removeprefix("www."))
+        return " ".join(language.each(part) if part[0] in DIGITS else spelled.get(part, part) for part in parts)
+
+    return (
+        form("e-mail address", LETTERS + DIGITS + "_", r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,5}", address),
+        form("host", "w", r"www\.[\w.-]{0,200}\w", address),
+    )
+
+
+def signs(language: NumberForms) -> tuple[WrittenForm, ...]:
+    """Signs before numbers and between words."""
+    return (
+        constant("minus", "-−", rf"(?<![\w.,)%])[-−](?=[{CURRENCY}]?[0-9½¼¾])", f"{language.minus} "),
+        constant("plus", "+", r"(?<![\w.,)%])[+](?=[0-9])", f"{language.plus} "),
+        constant("comma of a list", ",", r"(?<=[0-9]),(?=[0-9])", ", "),
+        constant("and", "&", r"(?<!\w)&(?!\w)|(?<=\w)&(?=\w)", f" {language.and_} "),
+        constant("at", "@", r"(?<!\w)@(?!\w)", f" {language.at} "),
+        constant("times", "×x", r"×|(?<=[0-9] )x(?= [0-9])|(?<=[0-9])x(?=[0-9])", f" {language.times} "),
+        constant("equals", "=", "=", f" {language.equals} "),
+        constant("plus", "+", r"(?<!\w)\+(?!\w)", f" {language.plus} "),
+        constant("euro", "€", "€", language.money["€"].many),
+    )
