@@ -12,6 +12,7 @@ from voicepipe.languages.written_form import CURRENCY, DIGITS
 _SPACES = "\u00a0\u2009\u202f"
 CODES = "EUR|USD|GBP|CHF|JPY|SEK|NOK|DKK|PLN|CZK|HUF|CAD|AUD|MXN|ARS|COP|CLP|PEN|BRL|CNY|INR|TRY"
 """ISO 4217's codes of money that texts have; the others are letters."""
+YEAR = "(?:1[0-9]{3}|20[0-9]{2})"
 _NOUN = re.compile(r"[ \u00a0]([^\W\d_]+)")
 
 
@@ -52,8 +53,8 @@ class NumberForms:
     underscore: str
     times: str
     equals: str
-    to: Callable[[str, str], str]
-    """(low, high) -> what is said for a range."""
+    to: Callable[[str, str, str], str]
+    """(text before it, low, high) -> what is said for a range."""
     counted: Callable[[int, str, str], str]
     """(number, text before it, the noun behind it or "") -> the number in the noun's gender."""
     fraction: Callable[[str], str]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from voicepipe.languages import number_words
-from voicepipe.languages.number_forms import Money, NumberForms, noun_behind
+from voicepipe.languages.number_forms import YEAR, Money, NumberForms, noun_behind
 from voicepipe.languages.written_form import (
     COUNTRY,
     CURRENCY,
@@ -71,10 +71,10 @@ def _price(language: NumberForms, found: re.Match[str]) -> str | None:
         single = written in ("1", "1,0")
         said = f"{language.said(written, context, one)} {one if single else many}"
         if low:
-            said = language.to(language.said(low), said)
+            said = language.to(context, language.said(low), said)
         return f"{said} {language.of}{named.many}".replace("' ", "'") if sign else said
     said = _sum(language, written, named, context)
-    return language.to(language.whole(*_parts(language, low)[:1], context, named.many), said) if low else said
+    return language.to(context, language.whole(*_parts(language, low)[:1], context, named.many), said) if low else said
 
 
 def _money(language: NumberForms, sign: str) -> Money:
@@ -123,7 +123,7 @@ def measures(language: NumberForms) -> tuple[WrittenForm, ...]:
 
 def _amounts(language: NumberForms, found: re.Match[str], noun: str = "") -> str:
     said = language.said(found["number"], before(found), noun)
-    return language.to(language.said(found["low"]), said) if found["low"] else said
+    return language.to(before(found), language.said(found["low"]), said) if found["low"] else said
 
 
 def _metres(language: NumberForms, found: re.Match[str]) -> str:
@@ -196,21 +196,28 @@ def _short(language: NumberForms, found: re.Match[str]) -> str | None:
 
 def numbers(language: NumberForms) -> tuple[WrittenForm, ...]:
     """1.250; 3,5; 2-3; 1/2; whatever has digits."""
-    groups = "|".join(rf"[(]?[0-9]{{2,5}}[)]?(?:{joint}[0-9]{{2,6}}){{1,5}}" for joint in (" ", "[.]", f"[{HYPHENS}]"))
+    groups = {joint: rf"[(]?[0-9]{{2,5}}[)]?(?:{joint}[0-9]{{2,6}}){{1,5}}" for joint in (" ", "[.]", f"[{HYPHENS}]")}
+    least = {joint: 6 if joint == " " else _LONG for joint in groups}
+    grouped = "|".join(rf"(?=(?:[()]{{0,2}}{joint}?[0-9]){{{least[joint]},19}}\b){groups[joint]}" for joint in groups)
     return (
         form("mixed fraction", DIGITS, rf"(?P<whole>[0-9]{{1,3}})(?: (?P<part>[1-3]/[2-4]){END}|(?P<vulgar>[½⅓⅔¼¾]))", partial(_mixed, language)),
         form("fraction", "½⅓⅔¼¾" + DIGITS, rf"[½⅓⅔¼¾]|[1-3]/[2-4]{END}", partial(_part, language)),
         form("always", "2", rf"24/7{END}", lambda its: f"{language.cardinal(24)} {language.cardinal(7)}"),
         form(
+            "number in a code",
+            DIGITS,
+            rf"(?:(?<=[^\W\d_])|(?<=[A-Z]-))[0-9]{{1,15}}(?:[{HYPHENS}][0-9]{{1,15}}){{0,9}}(?![0-9]|[.,:/][0-9])",
+            partial(_code, language),
+        ),
+        form(
             "number in groups",
             DIGITS + "(",
-            rf"(?=(?:[ ().{HYPHENS}]{{0,3}}[0-9]){{7,19}}\b)(?P<number>{groups}){END}",
+            rf"(?P<number>{grouped}){END}",
             partial(_groups, language),
         ),
         form("range", DIGITS, rf"(?P<low>{language.number}){DASH}(?P<high>{language.number}){END}", partial(_range, language)),
         form("long number", DIGITS, rf"(?:0[0-9]+|[0-9]{{{_LONG},}}){END}", partial(_long, language)),
         form("number", DIGITS, rf"(?P<number>{language.number}){END}", partial(_number, language)),
-        form("number in a code", DIGITS, rf"(?<=[^\W\d_])[0-9]+(?:[{HYPHENS}][0-9]+)*", partial(_code, language)),
         form("unknown number", DIGITS, rf"[0-9]+(?:[.:/,{HYPHENS}][0-9]+)*", partial(_unknown, language)),
     )
 
@@ -231,6 +238,8 @@ def _part(language: NumberForms, found: re.Match[str]) -> str | None:
 def _groups(language: NumberForms, found: re.Match[str]) -> str | None:
     """A telephone number, or the number of a card; 1 250 000 and 1.250.000 are numbers."""
     written = found["number"]
+    if re.fullmatch(f"{YEAR}[{HYPHENS}]{YEAR}", written):
+        return None
     if re.fullmatch(language.grouped, written):
         parts = re.findall("[0-9]+", written)
         told = [len(part) for part in parts] == [3, 3, 3] and written[0] in "6789" and parts[-1] != "000"
@@ -243,32 +252,28 @@ def _range(language: NumberForms, found: re.Match[str]) -> str | None:
     """2-3 -> two to three. Three digits and more on both sides are a code, unless both are round or years."""
     low, high = found["low"], found["high"]
     if low.isdecimal() and high.isdecimal() and min(len(low), len(high)) > 2:
-        years = all(len(each) == 4 and each[:2] in ("18", "19", "20") for each in (low, high))
+        years = all(re.fullmatch(YEAR, each) for each in (low, high))
         if any(int(each) % _ROUND for each in (low, high)) and not years:
             return None
         if years:
-            return language.to(language.year(int(low)), language.year(int(high)))
-    return language.to(language.said(low), language.said(high, before(found), noun_behind(found)))
+            return language.to(before(found), language.year(int(low)), language.year(int(high)))
+    return language.to(before(found), language.said(low), language.said(high, before(found), noun_behind(found)))
 
 
 def _long(language: NumberForms, found: re.Match[str]) -> str | None:
     number = found.group()
     if number[0] != "0" and len(number) <= number_words.LONGEST_NUMBER and number.endswith("000"):
         return None
-    return ", ".join(map(language.dialled, in_groups(number)))
+    if len(number) > number_words.LONGEST_NUMBER:
+        return ", ".join(map(language.each, in_groups(number)))
+    return language.dialled(number)
 
 
 def _number(language: NumberForms, found: re.Match[str]) -> str | None:
     written, noun = found["number"], noun_behind(found)
     if len(written) == 4 and written.isdecimal() and 1100 <= int(written) < 2100 and not noun[:1].isupper():
         return language.year(int(written))
-    if _follows_a_letter(found):
-        return None
     return language.said(written, before(found), noun)
-
-
-def _follows_a_letter(found: re.Match[str]) -> bool:
-    return found.start() > 0 and found.string[found.start() - 1].isalpha()
 
 
 def _code(language: NumberForms, found: re.Match[str]) -> str:
@@ -309,6 +314,7 @@ def signs(language: NumberForms) -> tuple[WrittenForm, ...]:
     return (
         constant("minus", "-−", rf"(?<![\w.,)%])[-−](?=[{CURRENCY}]?[0-9½¼¾])", f"{language.minus} "),
         constant("plus", "+", r"(?<![\w.,)%])[+](?=[0-9])", f"{language.plus} "),
+        constant("slash", "/", r"(?<=[0-9])/(?=[^\W\d_])", " "),
         constant("comma of a list", ",", r"(?<=[0-9]),(?=[0-9])", ", "),
         constant("and", "&", r"(?<!\w)&(?!\w)|(?<=\w)&(?=\w)", f" {language.and_} "),
         constant("at", "@", r"(?<!\w)@(?!\w)", f" {language.at} "),

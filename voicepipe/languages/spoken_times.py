@@ -4,12 +4,11 @@ import re
 from functools import partial
 
 from voicepipe.languages import number_words
-from voicepipe.languages.number_forms import NumberForms
+from voicepipe.languages.number_forms import YEAR, NumberForms
 from voicepipe.languages.written_form import DASH, DIGITS, END, GAP, HYPHENS, WrittenForm, before, form
 
 DAY = "(?:[12][0-9]|3[01]|0?[1-9])"
 MONTH = "(?:1[0-2]|0?[1-9])"
-YEAR = "(?:1[0-9]{3}|20[0-9]{2})"
 _LAST_CENTURY = 50
 """From here on a year of two digits is of the century before."""
 _HOUR = "(?:2[0-4]|[01]?[0-9])"
@@ -96,7 +95,7 @@ def _named(language: NumberForms, found: re.Match[str]) -> str | None:
     if said and found["first"]:
         name = number_words.months(language.tag)[month - 1]
         first = language.dated(before(found), int(found["first"]), name).removesuffix(name).removesuffix(" de ")
-        return language.to(first.strip(), said)
+        return language.to(before(found), first.strip(), said)
     return said
 
 
@@ -147,4 +146,4 @@ def _range(language: NumberForms, found: re.Match[str]) -> str | None:
     early, mark = found["early"], (found["mark"] or "").strip()
     first = language.clock(int(early), 0, mark) if early else _clock(language, found, "first")
     last = _clock(language, found, "")
-    return language.span(before(found), first, last) or language.to(first, last)
+    return language.span(before(found), first, last) or language.to(before(found), first, last)

@@ -6,7 +6,7 @@ from voicepipe.languages import number_words
 from voicepipe.languages.number_forms import Money, NumberForms
 from voicepipe.languages.spoken_amounts import in_groups
 from voicepipe.languages.spoken_forms import abbreviations, forms_of
-from voicepipe.languages.written_form import DIGITS, END, WrittenForm, before, form
+from voicepipe.languages.written_form import DIGITS, WrittenForm, before, form
 
 _FEMININE = re.compile(
     r"(?:ung|heit|keit|schaft|tion|sion|tät|ik|ur|ei|ie|nacht|person|nummer|karte|million|milliarde|frau|tür|uhr|antwort"
@@ -87,7 +87,7 @@ def _dialled(group: str) -> str:
 GERMAN = NumberForms(
     tag="de", comma="Komma", point="Punkt", minus="minus", plus="plus", percent="Prozent", permille="Promille",
     and_="und", at="at", slash="Schrägstrich", dash="Bindestrich", underscore="Unterstrich", times="mal", equals="gleich",
-    to=lambda low, high: f"{low} bis {high}",
+    to=lambda context, low, high: f"{low} bis {high}",
     counted=_counted,
     fraction=lambda digits: number_words.digits(digits, "de"),
     year=lambda number: number_words.year(number, "de"),
@@ -148,7 +148,6 @@ def _street(found: re.Match[str]) -> str:
 
 OWN: tuple[WrittenForm, ...] = (
     form("ordinal", DIGITS, rf"(?P<number>[0-9]{{1,3}})[.](?:{_BEFORE_NOUN}|(?= ?[-–] ?[0-9]))", _ordinals),
-    form("number of two groups", DIGITS, rf"[0-9]{{3}} [0-9]{{3}}{END}", lambda found: _dialled(found.group()[:3]) + ", " + _dialled(found.group()[4:])),
     form("street", "ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÜ", r"(?P<name>[A-ZÄÖÜ]?[a-zäöüß]{1,30})str[.]|Str[.]", _street),
     *abbreviations(
         {

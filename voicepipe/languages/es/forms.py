@@ -6,7 +6,7 @@ from voicepipe.languages import number_words
 from voicepipe.languages.number_forms import Money, NumberForms
 from voicepipe.languages.spoken_amounts import in_groups
 from voicepipe.languages.spoken_forms import abbreviations, forms_of
-from voicepipe.languages.written_form import DIGITS, GAP, WrittenForm, form
+from voicepipe.languages.written_form import DIGITS, END, GAP, WrittenForm, form
 
 _FEMININE = re.compile(
     r"(?:a|ión|dad|tad|tud|umbre|ez|noche|tarde|clase|calle|parte|mujer|llave|gente|serie|sede|nube|suite"
@@ -62,7 +62,7 @@ def _dialled(group: str) -> str:
 SPANISH = NumberForms(
     tag="es", comma="coma", point="punto", minus="menos", plus="más", percent="por ciento", permille="por mil",
     and_="y", at="arroba", slash="barra", dash="guion", underscore="guion bajo", times="por", equals="igual a",
-    to=lambda low, high: f"{low} a {high}",
+    to=lambda context, low, high: f"{low} a {high}",
     counted=_counted,
     fraction=_fraction,
     year=lambda number: number_words.cardinal(number, "es"),
@@ -132,6 +132,7 @@ TIMES: tuple[WrittenForm, ...] = (
 OWN: tuple[WrittenForm, ...] = (
     form("ordinal", DIGITS, r"(?P<number>[0-9]{1,3})(?:[.]?(?P<ending>[ºª°]|er))(?![\w])", _ordinals),
     form("century", "sS", r"(?P<word>[sS]iglo) (?P<number>[IVXLC]{1,8})\b", _century),
+    form("one o'clock", "1", rf"(?<=\ba la )1{END}", lambda found: "una"),
     *abbreviations(
         {
             "etc.": "etcétera", "p. ej.": "por ejemplo", "Ud.": "usted", "Uds.": "ustedes", "Vd.": "usted",

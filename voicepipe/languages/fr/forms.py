@@ -67,7 +67,7 @@ def _dialled(group: str) -> str:
 FRENCH = NumberForms(
     tag="fr", comma="virgule", point="point", minus="moins", plus="plus", percent="pour cent", permille="pour mille",
     and_="et", at="arobase", slash="sur", dash="tiret", underscore="tiret bas", times="fois", equals="égale",
-    to=lambda low, high: f"{low} à {high}",
+    to=lambda context, low, high: f"{low} à {high}",
     counted=_counted,
     fraction=_fraction,
     year=lambda number: number_words.cardinal(number, "fr"),

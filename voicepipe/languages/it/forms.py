@@ -6,12 +6,13 @@ from voicepipe.languages import number_words
 from voicepipe.languages.number_forms import Money, NumberForms
 from voicepipe.languages.spoken_amounts import in_groups
 from voicepipe.languages.spoken_forms import abbreviations, forms_of
-from voicepipe.languages.written_form import DIGITS, WrittenForm, before, form
+from voicepipe.languages.written_form import DIGITS, END, WrittenForm, before, form
 
 _FEMININE = re.compile(r"(?:a|ione|tà|tù|trice|udine|notte|chiave|classe|parte|voce|luce|rete|carne|moglie|serie|mail)$")
 _MASCULINE = re.compile(r"(?:problema|sistema|programma|tema|clima|cinema|dramma|diploma|panorama)$")
 _UNO = re.compile(r"(?:s[^aeiou]|z|gn|ps|pn|x|y)")
-_ARTICLE = re.compile(r"(?i)(?:\b(?:il|la|al|alla|del|della|nel|nella|dal|sul) |[lL]['’])$")
+_ARTICLE = re.compile(r"(?i)(?:^|\b(?:il|la|al|alla|del|della|nel|nella|dal|sul) |[lL]['’])$")
+_PREPOSITION = re.compile(r"(?i)\b(?:d[aei]|del|dal|al|a|il|i|le|tra|fra|in|nel|su|per) $")
 _NO_NOUNS = frozenset("a al alla alle allo ai con da dal dalle del della di e ed è fra il in la le lo ma non o per più su".split())
 
 
@@ -48,8 +49,9 @@ def _fraction(digits: str) -> str:
     return number_words.cardinal(int(digits), "it")
 
 
-def _to(low: str, high: str) -> str:
-    return f"da {low} a {high}"
+def _to(context: str, low: str, high: str) -> str:
+    """10-15 -> da dieci a quindici; del dieci quindici per cento."""
+    return f"{low} {high}" if _PREPOSITION.search(context) else f"da {low} a {high}"
 
 
 def _dialled(group: str) -> str:
@@ -98,6 +100,7 @@ ITALIAN = NumberForms(
     mixed="{whole} e {part}",
     multiple=lambda number: f"{_counted(number, '', 'volta')} {'volta' if number == 1 else 'volte'}",
     dialled=_dialled,
+    spaced_numbers=False,
     phone_context=r"\b(?:numero(?: è)?|chiami il|al|il|è)",
     short_number=lambda group: number_words.digits(group, "it") if group in ("112", "113", "115", "117", "118", "1522") else "",
 )  # fmt: skip
@@ -105,7 +108,7 @@ ITALIAN = NumberForms(
 
 def _ordinals(found: re.Match[str]) -> str | None:
     number = int(found["number"]) if found["number"] else number_words.roman(found["roman"])
-    is_degree = found["ending"] == "°" and not (_ARTICLE.search(before(found)) or re.match(" [a-z]{4}", found.string[found.end() :]))
+    is_degree = found["ending"] == "°" and not _ARTICLE.search(before(found))
     if not number or is_degree:
         return None
     said = number_words.ordinal(number, "it")
@@ -115,6 +118,7 @@ def _ordinals(found: re.Match[str]) -> str | None:
 OWN: tuple[WrittenForm, ...] = (
     form("ordinal", DIGITS, r"(?P<number>[0-9]{1,3})[.]?(?P<ending>[ºª°])(?![\w])(?P<roman>)", _ordinals),
     form("century", "IVXLC", r"(?P<number>)(?P<roman>[IVXLC]{1,8})(?P<ending>)(?= secolo\b)", _ordinals),
+    form("one o'clock", "1", rf"(?<=\ball['’])1{END}", lambda found: "una"),
     *abbreviations(
         {
             "ecc.": "eccetera", "p. es.": "per esempio", "es.": "esempio", "tel.": "telefono", "ca.": "circa",
