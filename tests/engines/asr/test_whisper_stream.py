@@ -14,7 +14,7 @@ from voicepipe.engines.asr.whisper import GAP, LONG, WhisperStream
 from voicepipe.engines.asr.whisper_model import LONGEST, Passage, WhisperReading
 from voicepipe.engines.asr.whisper_schedule import Passes
 from voicepipe.engines.asr.whisper_words import WhisperWord
-from voicepipe.engines.base import Hypothesis
+from voicepipe.engines.base import AsrHints, Hypothesis
 
 pytestmark = pytest.mark.virtual_time
 BLOCK, EVERY, WORD = 320, RATE // 2, 2 * RATE // 5
@@ -96,6 +96,16 @@ async def test_a_voice_without_pause_is_read_now_and_then() -> None:
         "w10, w11, w12, perhaps4800",
     ]
     assert await stream.settle() == Hypothesis("w10, w11, w12, w13, w14,", 5 * WORD)
+    stream.cancel()
+
+
+async def test_it_is_read_twice_as_often_for_tools_that_only_read() -> None:
+    model, partials = FakeModel(), list[Hypothesis]()
+    stream = WhisperStream(passes_of(model), partials.append, "en", EVERY, AsrHints(eager=True))
+    await say(stream, spoken(5))
+    # Partials come in blocks: every 260 ms.
+    assert [partial.until for partial in partials] == [13 * BLOCK * n for n in range(1, len(partials) + 1)]
+    assert len(partials) >= 6
     stream.cancel()
 
 

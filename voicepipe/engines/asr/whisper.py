@@ -58,7 +58,7 @@ class WhisperAsr(SupervisedEngine[RecogniserCore[Passes, LoadedWhisper]]):
         why."""
         if self.last is None:
             raise EngineError("WhisperAsr was not started.")
-        every = ms_to_samples(self._config.partial_ms) // (EAGER if hints.eager else 1)
+        every = ms_to_samples(self._config.partial_ms)
         language = None if self._config.detect_language else hints.language
         return WhisperStream(self.last.queue, on_partial, language, every, hints)
 
@@ -106,7 +106,7 @@ class WhisperStream:
         self._on_partial = on_partial
         self._language = language
         self._vocabulary = hints.vocabulary
-        self._every = every
+        self._every = every // (EAGER if hints.eager else 1)
         self._sound = WhisperSound()
         self._transcript = Transcript()
         self._delivered = ""
