@@ -126,7 +126,11 @@ class NumberForms:
     def grouped(self) -> str:
         """A pattern of a number whose thousands are parted, each time by the same sign."""
         signs = self.groups + (" " if self.spaced_numbers else "")
-        return "(?:" + "|".join(rf"[1-9][0-9]{{0,2}}(?:{re.escape(sign)}[0-9]{{3}}){{1,4}}(?![0-9])" for sign in signs) + ")"
+        return (
+            "(?:"
+            + "|".join(rf"[1-9][0-9]{{0,2}}(?:{re.escape(sign)}[0-9]{{3}}){{1,4}}(?![0-9])" for sign in signs)
+            + ")"
+        )
 
     @cached_property
     def number(self) -> str:
@@ -149,7 +153,9 @@ class NumberForms:
     def amount(self, written: str) -> Amount:
         """The digits of a number: 1.250,50 -> 1250, 50."""
         whole, _, fraction = written.partition(",")
-        return Amount("".join(each for each in whole if each in DIGITS), "".join(each for each in fraction if each in DIGITS))
+        return Amount(
+            "".join(each for each in whole if each in DIGITS), "".join(each for each in fraction if each in DIGITS)
+        )
 
     def said(self, written: str, before: str = "", noun: str = "") -> str:
         """The words of what `number` matches."""

@@ -53,9 +53,16 @@ def money(language: NumberForms) -> tuple[WrittenForm, ...]:
     behind = rf"(?:{scale}{of})?{GAP}(?P<sign>{signs})(?!\w)"
     return (
         form("price", DIGITS, rf"{amount}{behind}", partial(_price, language)),
-        form("price, its sign first", begins, rf"(?P<sign>{signs}){GAP}{amount}{scale}?{END}", partial(_price, language)),
+        form(
+            "price, its sign first", begins, rf"(?P<sign>{signs}){GAP}{amount}{scale}?{END}", partial(_price, language)
+        ),
         form("millions", DIGITS, rf"{amount}{scale}(?P<sign>)", partial(_price, language)),
-        form("per", "/", rf"(?<=[\w€$£.])/(?P<each>{_any_of(language.per)})(?!\w)", lambda its: f" {language.per[its['each']]}"),
+        form(
+            "per",
+            "/",
+            rf"(?<=[\w€$£.])/(?P<each>{_any_of(language.per)})(?!\w)",
+            lambda its: f" {language.per[its['each']]}",
+        ),
     )
 
 
@@ -109,12 +116,17 @@ def _sum(language: NumberForms, written: str, named: Money, context: str) -> str
 
 def measures(language: NumberForms) -> tuple[WrittenForm, ...]:
     """5 km; 20 %; 10-15 kg; 1,80 m; 2x."""
-    units = UNITS | language.units
+    units = {**UNITS, **language.units}
     amount = rf"(?:(?P<low>{language.number}){DASH})?(?P<number>{language.number})"
     ends = rf"(?![\w²³/]|[{HYPHENS}][0-9])"
     percent = {"%": language.percent, "‰": language.permille}
     return (
-        form("percent", DIGITS, rf"{amount}{GAP}(?P<sign>[%‰])", lambda its: f"{_amounts(language, its)} {percent[its['sign']]}"),
+        form(
+            "percent",
+            DIGITS,
+            rf"{amount}{GAP}(?P<sign>[%‰])",
+            lambda its: f"{_amounts(language, its)} {percent[its['sign']]}",
+        ),
         form("metres", DIGITS, rf"(?P<whole>[0-9]),(?P<rest>[1-9][0-9]){GAP}m{ends}", partial(_metres, language)),
         form("measure", DIGITS, rf"{amount}{GAP}(?P<unit>{_any_of(units)}){ends}", partial(_measure, language, units)),
         form("times", DIGITS, r"(?P<number>[0-9]{1,4})[x×](?!\w)", lambda its: language.multiple(int(its["number"]))),
@@ -155,7 +167,8 @@ def telephones(language: NumberForms) -> tuple[WrittenForm, ...]:
         form(
             "number with a prefix",
             DIGITS + "(",
-            rf"(?=[(]?0(?:[ ()./{HYPHENS}]{{0,3}}[0-9]){{5,18}}\b)[(]?0[0-9]{{0,18}}[)]?(?:{parted}[0-9]{{1,18}}){{0,14}}{END}",
+            rf"(?=[(]?0(?:[ ()./{HYPHENS}]{{0,3}}[0-9]){{5,18}}\b)"
+            rf"[(]?0[0-9]{{0,18}}[)]?(?:{parted}[0-9]{{1,18}}){{0,14}}{END}",
             partial(_dialled, language),
         ),
         form("short number", DIGITS, rf"[0-9]{{3,4}}(?! [0-9]){END}", partial(_short, language)),
@@ -200,7 +213,12 @@ def numbers(language: NumberForms) -> tuple[WrittenForm, ...]:
     least = {joint: 6 if joint == " " else _LONG for joint in groups}
     grouped = "|".join(rf"(?=(?:[()]{{0,2}}{joint}?[0-9]){{{least[joint]},19}}\b){groups[joint]}" for joint in groups)
     return (
-        form("mixed fraction", DIGITS, rf"(?P<whole>[0-9]{{1,3}})(?: (?P<part>[1-3]/[2-4]){END}|(?P<vulgar>[½⅓⅔¼¾]))", partial(_mixed, language)),
+        form(
+            "mixed fraction",
+            DIGITS,
+            rf"(?P<whole>[0-9]{{1,3}})(?: (?P<part>[1-3]/[2-4]){END}|(?P<vulgar>[½⅓⅔¼¾]))",
+            partial(_mixed, language),
+        ),
         form("fraction", "½⅓⅔¼¾" + DIGITS, rf"[½⅓⅔¼¾]|[1-3]/[2-4]{END}", partial(_part, language)),
         form("always", "2", rf"24/7{END}", lambda its: f"{language.cardinal(24)} {language.cardinal(7)}"),
         form(
@@ -215,7 +233,12 @@ def numbers(language: NumberForms) -> tuple[WrittenForm, ...]:
             rf"(?P<number>{grouped}){END}",
             partial(_groups, language),
         ),
-        form("range", DIGITS, rf"(?P<low>{language.number}){DASH}(?P<high>{language.number}){END}", partial(_range, language)),
+        form(
+            "range",
+            DIGITS,
+            rf"(?P<low>{language.number}){DASH}(?P<high>{language.number}){END}",
+            partial(_range, language),
+        ),
         form("long number", DIGITS, rf"(?:0[0-9]+|[0-9]{{{_LONG},}}){END}", partial(_long, language)),
         form("number", DIGITS, rf"(?P<number>{language.number}){END}", partial(_number, language)),
         form("unknown number", DIGITS, rf"[0-9]+(?:[.:/,{HYPHENS}][0-9]+)*", partial(_unknown, language)),
@@ -279,7 +302,9 @@ def _number(language: NumberForms, found: re.Match[str]) -> str | None:
 def _code(language: NumberForms, found: re.Match[str]) -> str:
     """B12, ABC123."""
     parts = re.findall("[0-9]+", found.group())
-    return ", ".join(language.cardinal(int(part)) if len(part) < 3 and part[0] != "0" else language.each(part) for part in parts)
+    return ", ".join(
+        language.cardinal(int(part)) if len(part) < 3 and part[0] != "0" else language.each(part) for part in parts
+    )
 
 
 def _unknown(language: NumberForms, found: re.Match[str]) -> str:
@@ -288,7 +313,7 @@ def _unknown(language: NumberForms, found: re.Match[str]) -> str:
     said = {".": f" {language.point} ", "/": f" {language.slash} "}
     return "".join(
         said.get(part, ", ") if part[0] not in DIGITS else language.each(part) if long else language.whole(part)
-        for part in re.findall(f"[0-9]+|[^0-9]", found.group())
+        for part in re.findall("[0-9]+|[^0-9]", found.group())
     )
 
 

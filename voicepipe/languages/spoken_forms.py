@@ -4,7 +4,8 @@ Whatever contains another form stands before it: a range before its ends, a date
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from voicepipe.languages.markup import LINK, MARKDOWN
 from voicepipe.languages.number_forms import NumberForms
@@ -13,24 +14,33 @@ from voicepipe.languages.spoken_times import dates, times
 from voicepipe.languages.written_form import GAP, Forms, WrittenForm, form
 
 
-def forms_of(language: NumberForms, own: Iterable[WrittenForm], own_times: Iterable[WrittenForm] = ()) -> Forms:
-    """`own`: what the language has for itself, behind dates and money and before plain numbers."""
-    return Forms(
-        (
-            *MARKDOWN,
-            LINK,
-            *addresses(language),
-            *dates(language),
-            *own_times,
-            *times(language),
-            *telephones(language),
-            *money(language),
-            *own,
-            *measures(language),
-            *numbers(language),
-            *signs(language),
-        )
-    )
+def forms_of(
+    language: NumberForms, own: Callable[[], Iterable[WrittenForm]], own_times: Iterable[WrittenForm] = ()
+) -> Forms:
+    """All forms of a language. `own`: what it has for itself, behind dates and money and before plain numbers."""
+    return Forms(_Table(language, own, own_times))
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """The forms in their order, made anew each time they are gone through."""
+
+    language: NumberForms
+    own: Callable[[], Iterable[WrittenForm]]
+    own_times: Iterable[WrittenForm]
+
+    def __iter__(self) -> Iterator[WrittenForm]:
+        yield from (*MARKDOWN, LINK)
+        yield from addresses(self.language)
+        yield from dates(self.language)
+        yield from self.own_times
+        yield from times(self.language)
+        yield from telephones(self.language)
+        yield from money(self.language)
+        yield from self.own()
+        yield from measures(self.language)
+        yield from numbers(self.language)
+        yield from signs(self.language)
 
 
 def abbreviations(

@@ -84,9 +84,12 @@ def _dialled(group: str) -> str:
     return ", ".join(number_words.digits(part, "de") for part in (in_groups(group) if len(group) > 4 else [group]))
 
 
+_DIALLED = frozenset(("110", "112", "115", "116", "117", "118", "144", "133", "122", "147", "1414"))
+
 GERMAN = NumberForms(
     tag="de", comma="Komma", point="Punkt", minus="minus", plus="plus", percent="Prozent", permille="Promille",
-    and_="und", at="at", slash="Schrägstrich", dash="Bindestrich", underscore="Unterstrich", times="mal", equals="gleich",
+    and_="und", at="at", slash="Schrägstrich", dash="Bindestrich", underscore="Unterstrich", times="mal",
+    equals="gleich",
     to=lambda context, low, high: f"{low} bis {high}",
     counted=_counted,
     fraction=lambda digits: number_words.digits(digits, "de"),
@@ -131,10 +134,9 @@ GERMAN = NumberForms(
     multiple=lambda number: "einmal" if number == 1 else f"{number_words.cardinal(number, 'de')}mal",
     dialled=_dialled,
     spaced_numbers=False,
-    phone_context=r"\b(?:wählen sie|notruf|unter(?: der)?|nummer(?: ist)?(?: die)?|rufen sie(?: die)?|anruf|die|durchwahl|dw[.]?)",
+    phone_context=r"\b(?:wählen sie|notruf|unter(?: der)?|nummer(?: ist)?(?: die)?|rufen sie(?: die)?|die|durchwahl)",
     short_number=lambda group: number_words.digits(group, "de") if group in _DIALLED else "",
 )  # fmt: skip
-_DIALLED = frozenset(("110", "112", "115", "116", "117", "118", "144", "133", "122", "147", "1414"))
 
 
 def _ordinals(found: re.Match[str]) -> str | None:
@@ -146,25 +148,32 @@ def _street(found: re.Match[str]) -> str:
     return f"{found['name']}straße" if found["name"] else "Straße"
 
 
-OWN: tuple[WrittenForm, ...] = (
-    form("ordinal", DIGITS, rf"(?P<number>[0-9]{{1,3}})[.](?:{_BEFORE_NOUN}|(?= ?[-–] ?[0-9]))", _ordinals),
-    form("street", "ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÜ", r"(?P<name>[A-ZÄÖÜ]?[a-zäöüß]{1,30})str[.]|Str[.]", _street),
-    *abbreviations(
-        {
-            "z. B.": "zum Beispiel", "d. h.": "das heißt", "u. a.": "unter anderem", "usw.": "und so weiter",
-            "etc.": "et cetera", "bzw.": "beziehungsweise", "ca.": "circa", "inkl.": "inklusive", "exkl.": "exklusive",
-            "zzgl.": "zuzüglich", "ggf.": "gegebenenfalls", "evtl.": "eventuell", "MwSt.": "Mehrwertsteuer",
-            "MwSt": "Mehrwertsteuer", "Tel.": "Telefon", "z. T.": "zum Teil", "u. U.": "unter Umständen",
-            "i. d. R.": "in der Regel", "o. Ä.": "oder Ähnliches", "usf.": "und so fort", "vgl.": "vergleiche",
-            "max.": "maximal", "mind.": "mindestens", "min.": "mindestens", "Std.": "Stunden", "bspw.": "beispielsweise",
-            "u.": "und", "b.": "bei", "Whg.": "Wohnung", "Hbf": "Hauptbahnhof", "gem.": "gemäß", "zw.": "zwischen",
-            "Mo.-Fr.": "Montag bis Freitag", "Mo-Fr": "Montag bis Freitag", "Mo–Fr": "Montag bis Freitag",
-            "m. E.": "meines Erachtens", "Abt.": "Abteilung", "PLZ": "Postleitzahl", "sog.": "sogenannte",
-        },
-        titles={"Dr.": "Doktor", "Prof.": "Professor", "Hr.": "Herr", "Fr.": "Frau", "St.": "Sankt", "Dipl.-Ing.": "Diplomingenieur"},
-        numbered={"Nr.": "Nummer", "Art.": "Artikel", "S.": "Seite", "Kap.": "Kapitel", "Zi.": "Zimmer", "Hausnr.": "Hausnummer",
-                  "Abs.": "Absatz", "§": "Paragraf", "Tel.-Nr.": "Telefonnummer"},
-        ending=("usw.", "etc.", "MwSt.", "o. Ä.", "usf.", "Std."),
-    ),
-)  # fmt: skip
-FORMS = forms_of(GERMAN, OWN)
+def _own() -> tuple[WrittenForm, ...]:
+    return (
+        form("ordinal", DIGITS, rf"(?P<number>[0-9]{{1,3}})[.](?:{_BEFORE_NOUN}|(?= ?[-–] ?[0-9]))", _ordinals),
+        form("street", "ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÜ", r"(?P<name>[A-ZÄÖÜ]?[a-zäöüß]{1,30})str[.]|Str[.]", _street),
+        *abbreviations(
+            {
+                "z. B.": "zum Beispiel", "d. h.": "das heißt", "u. a.": "unter anderem", "usw.": "und so weiter",
+                "etc.": "et cetera", "bzw.": "beziehungsweise", "ca.": "circa", "inkl.": "inklusive",
+                "exkl.": "exklusive",
+                "zzgl.": "zuzüglich", "ggf.": "gegebenenfalls", "evtl.": "eventuell", "MwSt.": "Mehrwertsteuer",
+                "MwSt": "Mehrwertsteuer", "Tel.": "Telefon", "z. T.": "zum Teil", "u. U.": "unter Umständen",
+                "i. d. R.": "in der Regel", "o. Ä.": "oder Ähnliches", "usf.": "und so fort", "vgl.": "vergleiche",
+                "max.": "maximal", "mind.": "mindestens", "min.": "mindestens", "Std.": "Stunden",
+                "bspw.": "beispielsweise",
+                "u.": "und", "b.": "bei", "Whg.": "Wohnung", "Hbf": "Hauptbahnhof", "gem.": "gemäß", "zw.": "zwischen",
+                "Mo.-Fr.": "Montag bis Freitag", "Mo-Fr": "Montag bis Freitag", "Mo–Fr": "Montag bis Freitag",
+                "m. E.": "meines Erachtens", "Abt.": "Abteilung", "PLZ": "Postleitzahl", "sog.": "sogenannte",
+            },
+            titles={"Dr.": "Doktor", "Prof.": "Professor", "Hr.": "Herr", "Fr.": "Frau", "St.": "Sankt",
+                    "Dipl.-Ing.": "Diplomingenieur"},
+            numbered={"Nr.": "Nummer", "Art.": "Artikel", "S.": "Seite", "Kap.": "Kapitel", "Zi.": "Zimmer",
+                      "Hausnr.": "Hausnummer",
+                      "Abs.": "Absatz", "§": "Paragraf", "Tel.-Nr.": "Telefonnummer"},
+            ending=("usw.", "etc.", "MwSt.", "o. Ä.", "usf.", "Std."),
+        ),
+    )  # fmt: skip
+
+
+FORMS = forms_of(GERMAN, _own)

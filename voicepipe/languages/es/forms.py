@@ -14,14 +14,17 @@ _FEMININE = re.compile(
 )
 _MASCULINE = re.compile(r"(?:d[íi]a|problema|sistema|programa|mapa|idioma|tema|clima|avión|camión|guion|juez|pez)s?$")
 _NO_NOUNS = frozenset(
-    "a al con de del e el en entre es está la las lo los más me menos mi o para pero por que se si sin su u y ya".split()
+    "a al con de del e el en entre es está la las lo los más me menos mi o para pero por que se si sin su y ya".split()
 )
+_ONE_THOUSAND = re.compile(r"\b(veinti)?uno(?= mil)")
 _NAMES = {11: "undécimo", 12: "duodécimo"}
 
 
 def _counted(number: int, context: str, noun: str) -> str:
     """21 euros -> veintiún; 21 páginas -> veintiuna; 200 libras -> doscientas; veintiuno where no noun follows."""
-    said = re.sub(r"\b(veinti)?uno(?= mil)", lambda its: "veintiún" if its[1] else "un", number_words.cardinal(number, "es"))
+    said = re.sub(
+        r"\b(veinti)?uno(?= mil)", lambda its: "veintiún" if its[1] else "un", number_words.cardinal(number, "es")
+    )
     noun = noun.lower()
     if not noun or noun in _NO_NOUNS or (number > 1 and not noun.endswith(("s", "mil", "millón"))):
         return said
@@ -58,6 +61,8 @@ def _ordinal(number: int, ending: str) -> str:
 def _dialled(group: str) -> str:
     return ", ".join(number_words.digits(part, "es") for part in (in_groups(group) if len(group) > 4 else [group]))
 
+
+_DIALLED = frozenset(("112", "091", "092", "061", "062", "016", "911"))
 
 SPANISH = NumberForms(
     tag="es", comma="coma", point="punto", minus="menos", plus="más", percent="por ciento", permille="por mil",
@@ -96,10 +101,10 @@ SPANISH = NumberForms(
     },
     fractions={"1/2": "medio", "1/3": "un tercio", "2/3": "dos tercios", "1/4": "un cuarto", "3/4": "tres cuartos"},
     mixed="{whole} y {part}",
-    multiple=lambda number: f"{_counted(number, '', 'veces' if number > 1 else 'vez')} {'veces' if number > 1 else 'vez'}",
+    multiple=lambda number: "una vez" if number == 1 else f"{_counted(number, '', 'veces')} veces",
     dialled=_dialled,
     phone_context=r"\b(?:marque(?: el)?|al|llame al)",
-    short_number=lambda group: number_words.digits(group, "es") if group in ("112", "091", "092", "061", "062", "016", "911") else "",
+    short_number=lambda group: number_words.digits(group, "es") if group in _DIALLED else "",
 )  # fmt: skip
 
 
@@ -129,25 +134,32 @@ TIMES: tuple[WrittenForm, ...] = (
         _half_day,
     ),
 )
-OWN: tuple[WrittenForm, ...] = (
-    form("ordinal", DIGITS, r"(?P<number>[0-9]{1,3})(?:[.]?(?P<ending>[ºª°]|er))(?![\w])", _ordinals),
-    form("century", "sS", r"(?P<word>[sS]iglo) (?P<number>[IVXLC]{1,8})\b", _century),
-    form("one o'clock", "1", rf"(?<=\ba la )1{END}", lambda found: "una"),
-    *abbreviations(
-        {
-            "etc.": "etcétera", "p. ej.": "por ejemplo", "Ud.": "usted", "Uds.": "ustedes", "Vd.": "usted",
-            "aprox.": "aproximadamente", "EE. UU.": "Estados Unidos", "tel.": "teléfono", "tfno.": "teléfono",
-            "Av.": "Avenida", "Avda.": "Avenida", "C/": "calle ", "c/": "calle ", "Pza.": "Plaza", "Pl.": "Plaza",
-            "máx.": "máximo", "mín.": "mínimo", "dcha.": "derecha", "izq.": "izquierda", "izda.": "izquierda",
-            "dpto.": "departamento", "incl.": "incluido", "admón.": "administración", "núm.": "número", "cía.": "compañía",
-            "Urb.": "Urbanización", "Ctra.": "Carretera",
-        },
-        titles={"Sr.": "señor", "Sra.": "señora", "Srta.": "señorita", "Sres.": "señores", "Dr.": "doctor",
-                "Dra.": "doctora", "Dª": "doña", "D.": "don", "Dña.": "doña", "Sta.": "Santa", "Sto.": "Santo",
-                "Prof.": "profesor", "Lic.": "licenciado", "Ing.": "ingeniero"},
-        numbered={"n.º": "número", "nº": "número", "n°": "número", "Nº": "número", "N.º": "número", "pág.": "página",
-                  "págs.": "páginas", "art.": "artículo", "cap.": "capítulo", "hab.": "habitación", "§": "párrafo"},
-        ending=("etc.", "EE. UU.", "dcha.", "izq.", "izda."),
-    ),
-)  # fmt: skip
-FORMS = forms_of(SPANISH, OWN, TIMES)
+
+
+def _own() -> tuple[WrittenForm, ...]:
+    return (
+        form("ordinal", DIGITS, r"(?P<number>[0-9]{1,3})(?:[.]?(?P<ending>[ºª°]|er))(?![\w])", _ordinals),
+        form("century", "sS", r"(?P<word>[sS]iglo) (?P<number>[IVXLC]{1,8})\b", _century),
+        form("one o'clock", "1", rf"(?<=\ba la )1{END}", lambda found: "una"),
+        *abbreviations(
+            {
+                "etc.": "etcétera", "p. ej.": "por ejemplo", "Ud.": "usted", "Uds.": "ustedes", "Vd.": "usted",
+                "aprox.": "aproximadamente", "EE. UU.": "Estados Unidos", "tel.": "teléfono", "tfno.": "teléfono",
+                "Av.": "Avenida", "Avda.": "Avenida", "C/": "calle ", "c/": "calle ", "Pza.": "Plaza", "Pl.": "Plaza",
+                "máx.": "máximo", "mín.": "mínimo", "dcha.": "derecha", "izq.": "izquierda", "izda.": "izquierda",
+                "dpto.": "departamento", "incl.": "incluido", "admón.": "administración", "núm.": "número",
+                "cía.": "compañía",
+                "Urb.": "Urbanización", "Ctra.": "Carretera",
+            },
+            titles={"Sr.": "señor", "Sra.": "señora", "Srta.": "señorita", "Sres.": "señores", "Dr.": "doctor",
+                    "Dra.": "doctora", "Dª": "doña", "D.": "don", "Dña.": "doña", "Sta.": "Santa", "Sto.": "Santo",
+                    "Prof.": "profesor", "Lic.": "licenciado", "Ing.": "ingeniero"},
+            numbered={"n.º": "número", "nº": "número", "n°": "número", "Nº": "número", "N.º": "número",
+                      "pág.": "página",
+                      "págs.": "páginas", "art.": "artículo", "cap.": "capítulo", "hab.": "habitación", "§": "párrafo"},
+            ending=("etc.", "EE. UU.", "dcha.", "izq.", "izda."),
+        ),
+    )  # fmt: skip
+
+
+FORMS = forms_of(SPANISH, _own, TIMES)

@@ -64,6 +64,9 @@ def _dialled(group: str) -> str:
     return " ".join(["zéro"] * zeros + rest)
 
 
+_DIALLED = frozenset(("30", "31", "32", "34", "36", "39"))
+"""French service numbers of four digits begin so."""
+
 FRENCH = NumberForms(
     tag="fr", comma="virgule", point="point", minus="moins", plus="plus", percent="pour cent", permille="pour mille",
     and_="et", at="arobase", slash="sur", dash="tiret", underscore="tiret bas", times="fois", equals="égale",
@@ -109,8 +112,6 @@ FRENCH = NumberForms(
     phone_context=r"\b(?:au|le|faites|composez|appelez)",
     short_number=lambda group: _dialled(group) if len(group) == 4 and group[:2] in _DIALLED else "",
 )  # fmt: skip
-_DIALLED = frozenset(("30", "31", "32", "34", "36", "39"))
-"""French service numbers of four digits begin so."""
 
 
 def _ordinals(found: re.Match[str]) -> str | None:
@@ -118,28 +119,33 @@ def _ordinals(found: re.Match[str]) -> str | None:
     return _ordinal(number, found["ending"]) if number else None
 
 
-OWN: tuple[WrittenForm, ...] = (
-    form(
-        "ordinal",
-        DIGITS + "IVXLC",
-        r"(?:(?P<number>[0-9]{1,4})|(?P<roman>[IVXLC]{1,8})(?=[èe]m?e? siècle))"
-        r"(?P<ending>ers?|ères?|res?|[èe]mes?|es?|ndes?|nds?)\b",
-        _ordinals,
-    ),
-    form("saint", "S", r"St(?P<e>e?)[-. ]+(?=[A-ZÉÈ])", lambda found: "Sainte-" if found["e"] else "Saint-"),
-    *abbreviations(
-        {
-            "etc.": "et cetera", "p. ex.": "par exemple", "c.-à-d.": "c'est-à-dire", "env.": "environ",
-            "av.": "avenue", "bd": "boulevard", "bd.": "boulevard", "tél.": "téléphone", "tel.": "téléphone",
-            "min.": "minimum", "max.": "maximum", "appt.": "appartement", "appt": "appartement", "apr.": "après",
-            "rdv": "rendez-vous", "RDV": "rendez-vous", "svp": "s'il vous plaît", "SVP": "s'il vous plaît",
-            "ttc": "toutes taxes comprises", "TTC": "toutes taxes comprises", "HT": "hors taxes", "chap.": "chapitre",
-            "fbg": "faubourg", "bât.": "bâtiment", "cf.": "confer", "pl.": "place", "rte": "route",
-        },
-        titles={"M.": "Monsieur", "MM.": "Messieurs", "Mme": "Madame", "Mmes": "Mesdames", "Mlle": "Mademoiselle",
-                "Dr": "Docteur", "Dr.": "Docteur", "Pr": "Professeur", "Me": "Maître"},
-        numbered={"n°": "numéro", "N°": "numéro", "nº": "numéro", "no": "numéro", "p.": "page", "art.": "article", "§": "paragraphe"},
-        ending=("etc.",),
-    ),
-)  # fmt: skip
-FORMS = forms_of(FRENCH, OWN)
+def _own() -> tuple[WrittenForm, ...]:
+    return (
+        form(
+            "ordinal",
+            DIGITS + "IVXLC",
+            r"(?:(?P<number>[0-9]{1,4})|(?P<roman>[IVXLC]{1,8})(?=[èe]m?e? siècle))"
+            r"(?P<ending>ers?|ères?|res?|[èe]mes?|es?|ndes?|nds?)\b",
+            _ordinals,
+        ),
+        form("saint", "S", r"St(?P<e>e?)[-. ]+(?=[A-ZÉÈ])", lambda found: "Sainte-" if found["e"] else "Saint-"),
+        *abbreviations(
+            {
+                "etc.": "et cetera", "p. ex.": "par exemple", "c.-à-d.": "c'est-à-dire", "env.": "environ",
+                "av.": "avenue", "bd": "boulevard", "bd.": "boulevard", "tél.": "téléphone", "tel.": "téléphone",
+                "min.": "minimum", "max.": "maximum", "appt.": "appartement", "appt": "appartement", "apr.": "après",
+                "rdv": "rendez-vous", "RDV": "rendez-vous", "svp": "s'il vous plaît", "SVP": "s'il vous plaît",
+                "ttc": "toutes taxes comprises", "TTC": "toutes taxes comprises", "HT": "hors taxes",
+                "chap.": "chapitre",
+                "fbg": "faubourg", "bât.": "bâtiment", "cf.": "confer", "pl.": "place", "rte": "route",
+            },
+            titles={"M.": "Monsieur", "MM.": "Messieurs", "Mme": "Madame", "Mmes": "Mesdames", "Mlle": "Mademoiselle",
+                    "Dr": "Docteur", "Dr.": "Docteur", "Pr": "Professeur", "Me": "Maître"},
+            numbered={"n°": "numéro", "N°": "numéro", "nº": "numéro", "no": "numéro", "p.": "page", "art.": "article",
+                      "§": "paragraphe"},
+            ending=("etc.",),
+        ),
+    )  # fmt: skip
+
+
+FORMS = forms_of(FRENCH, _own)

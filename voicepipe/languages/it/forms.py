@@ -8,12 +8,16 @@ from voicepipe.languages.spoken_amounts import in_groups
 from voicepipe.languages.spoken_forms import abbreviations, forms_of
 from voicepipe.languages.written_form import DIGITS, END, WrittenForm, before, form
 
-_FEMININE = re.compile(r"(?:a|ione|tà|tù|trice|udine|notte|chiave|classe|parte|voce|luce|rete|carne|moglie|serie|mail)$")
+_FEMININE = re.compile(
+    r"(?:a|ione|tà|tù|trice|udine|notte|chiave|classe|parte|voce|luce|rete|carne|moglie|serie|mail)$"
+)
 _MASCULINE = re.compile(r"(?:problema|sistema|programma|tema|clima|cinema|dramma|diploma|panorama)$")
 _UNO = re.compile(r"(?:s[^aeiou]|z|gn|ps|pn|x|y)")
 _ARTICLE = re.compile(r"(?i)(?:^|\b(?:il|la|al|alla|del|della|nel|nella|dal|sul) |[lL]['’])$")
 _PREPOSITION = re.compile(r"(?i)\b(?:d[aei]|del|dal|al|a|il|i|le|tra|fra|in|nel|su|per) $")
-_NO_NOUNS = frozenset("a al alla alle allo ai con da dal dalle del della di e ed è fra il in la le lo ma non o per più su".split())
+_NO_NOUNS = frozenset(
+    "a al alla alle allo ai con da dal dalle del della di e ed è fra il in la le lo ma non o per più su".split()
+)
 
 
 def _counted(number: int, context: str, noun: str) -> str:
@@ -38,8 +42,11 @@ def _clock(hour: int, minute: int, mark: str) -> str:
 
 def _span(context: str, first: str, last: str) -> str:
     """9:00-17:00 -> dalle nove alle diciassette."""
-    begin, end = (f"{word}ll'" if hour.startswith("un") and "una" in hour else f"{word}lle " for word, hour in (("da", first), ("a", last)))
-    begin = "" if re.search(r"(?i)\bdall(?:e |['’])$", context) else begin
+    begin, end = (
+        f"{word}ll'" if hour.startswith("una") else f"{word}lle " for word, hour in (("da", first), ("a", last))
+    )
+    if re.search(r"(?i)\bdall(?:e |['’])$", context):
+        begin = ""
     return f"{begin}{first} {end}{last}"
 
 
@@ -58,9 +65,12 @@ def _dialled(group: str) -> str:
     return ", ".join(number_words.digits(part, "it") for part in (in_groups(group) if len(group) > 4 else [group]))
 
 
+_DIALLED = frozenset(("112", "113", "115", "117", "118", "1522"))
+
 ITALIAN = NumberForms(
     tag="it", comma="virgola", point="punto", minus="meno", plus="più", percent="per cento", permille="per mille",
-    and_="e", at="chiocciola", slash="barra", dash="trattino", underscore="trattino basso", times="per", equals="uguale a",
+    and_="e", at="chiocciola", slash="barra", dash="trattino", underscore="trattino basso", times="per",
+    equals="uguale a",
     to=_to,
     counted=_counted,
     fraction=_fraction,
@@ -102,7 +112,7 @@ ITALIAN = NumberForms(
     dialled=_dialled,
     spaced_numbers=False,
     phone_context=r"\b(?:numero(?: è)?|chiami il|al|il|è)",
-    short_number=lambda group: number_words.digits(group, "it") if group in ("112", "113", "115", "117", "118", "1522") else "",
+    short_number=lambda group: number_words.digits(group, "it") if group in _DIALLED else "",
 )  # fmt: skip
 
 
@@ -115,24 +125,32 @@ def _ordinals(found: re.Match[str]) -> str | None:
     return said[:-1] + "a" if found["ending"] in ("ª", "a") else said
 
 
-OWN: tuple[WrittenForm, ...] = (
-    form("ordinal", DIGITS, r"(?P<number>[0-9]{1,3})[.]?(?P<ending>[ºª°])(?![\w])(?P<roman>)", _ordinals),
-    form("century", "IVXLC", r"(?P<number>)(?P<roman>[IVXLC]{1,8})(?P<ending>)(?= secolo\b)", _ordinals),
-    form("one o'clock", "1", rf"(?<=\ball['’])1{END}", lambda found: "una"),
-    *abbreviations(
-        {
-            "ecc.": "eccetera", "p. es.": "per esempio", "es.": "esempio", "tel.": "telefono", "ca.": "circa",
-            "C.so": "Corso", "P.zza": "Piazza", "P.za": "Piazza", "V.le": "Viale", "L.go": "Largo", "max.": "massimo",
-            "min.": "minimo", "cell.": "cellulare", "int.": "interno", "incl.": "incluso", "c.a.": "circa", "gg.": "giorni",
-            "c/o": "presso", "pp.vv.": "prossimi", "S.p.A.": "società per azioni", "S.r.l.": "srl", "F.lli": "Fratelli",
-        },
-        titles={"Dott.": "dottor", "Dr.": "dottor", "Dott.ssa": "dottoressa", "Sig.": "signor", "Sig.ra": "signora",
-                "Sig.na": "signorina", "Sigg.": "signori", "Avv.": "avvocato", "Ing.": "ingegner", "Prof.": "professor",
-                "Prof.ssa": "professoressa", "Geom.": "geometra", "Rag.": "ragionier", "Arch.": "architetto",
-                "S.": "San", "On.": "onorevole"},
-        numbered={"n.": "numero", "n°": "numero", "nº": "numero", "N.": "numero", "nr.": "numero", "pag.": "pagina", "pagg.": "pagine",
-                  "art.": "articolo", "cap.": "capitolo", "§": "paragrafo", "p.": "pagina"},
-        ending=("ecc.",),
-    ),
-)  # fmt: skip
-FORMS = forms_of(ITALIAN, OWN)
+def _own() -> tuple[WrittenForm, ...]:
+    return (
+        form("ordinal", DIGITS, r"(?P<number>[0-9]{1,3})[.]?(?P<ending>[ºª°])(?![\w])(?P<roman>)", _ordinals),
+        form("century", "IVXLC", r"(?P<number>)(?P<roman>[IVXLC]{1,8})(?P<ending>)(?= secolo\b)", _ordinals),
+        form("one o'clock", "1", rf"(?<=\ball['’])1{END}", lambda found: "una"),
+        *abbreviations(
+            {
+                "ecc.": "eccetera", "p. es.": "per esempio", "es.": "esempio", "tel.": "telefono", "ca.": "circa",
+                "C.so": "Corso", "P.zza": "Piazza", "P.za": "Piazza", "V.le": "Viale", "L.go": "Largo",
+                "max.": "massimo",
+                "min.": "minimo", "cell.": "cellulare", "int.": "interno", "incl.": "incluso", "c.a.": "circa",
+                "gg.": "giorni",
+                "c/o": "presso", "pp.vv.": "prossimi", "S.p.A.": "società per azioni", "S.r.l.": "srl",
+                "F.lli": "Fratelli",
+            },
+            titles={"Dott.": "dottor", "Dr.": "dottor", "Dott.ssa": "dottoressa", "Sig.": "signor", "Sig.ra": "signora",
+                    "Sig.na": "signorina", "Sigg.": "signori", "Avv.": "avvocato", "Ing.": "ingegner",
+                    "Prof.": "professor",
+                    "Prof.ssa": "professoressa", "Geom.": "geometra", "Rag.": "ragionier", "Arch.": "architetto",
+                    "S.": "San", "On.": "onorevole"},
+            numbered={"n.": "numero", "n°": "numero", "nº": "numero", "N.": "numero", "nr.": "numero", "pag.": "pagina",
+                      "pagg.": "pagine",
+                      "art.": "articolo", "cap.": "capitolo", "§": "paragrafo", "p.": "pagina"},
+            ending=("ecc.",),
+        ),
+    )  # fmt: skip
+
+
+FORMS = forms_of(ITALIAN, _own)
