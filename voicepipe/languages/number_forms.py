@@ -104,6 +104,8 @@ class NumberForms:
     """A group of a telephone number -> its words."""
     spaced_numbers: bool = True
     """Whether "1 250" is one number."""
+    code_context: str
+    """A pattern of words before a number of four digits and more that is said one by one: "code"."""
     phone_context: str
     """A pattern of words before a short number that is dialled."""
     short_number: Callable[[str], str]

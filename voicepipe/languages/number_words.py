@@ -9,31 +9,40 @@ from functools import cache, lru_cache
 
 LONGEST_NUMBER = 15
 """Digits. Nobody hears what a longer number is: its digits are said one by one."""
+_MENDED = {
+    "de": (("einstausend", "eintausend"),),
+    "fr": (("vingtsième", "vingtième"), ("centsième", "centième")),
+    "it": (("dicotto", "diciotto"), (r"(?<=\w)tre$", "tré"), (" e ", " ")),
+}
+"""What num2words 0.5.14 gets wrong, as patterns: 101000, 80e, 118, 123, 1000001."""
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 
 
 @lru_cache(4096)
 def cardinal(number: int, tag: str) -> str:
     """21 -> einundzwanzig."""
-    from num2words import num2words
-
-    return str(num2words(number, lang=tag))
+    return _said(number, tag, "cardinal")
 
 
 @lru_cache(512)
 def ordinal(number: int, tag: str) -> str:
     """21 -> einundzwanzigste."""
-    from num2words import num2words
-
-    return str(num2words(number, lang=tag, to="ordinal"))
+    return _said(number, tag, "ordinal")
 
 
 @lru_cache(512)
 def year(number: int, tag: str) -> str:
     """1998 -> neunzehnhundertachtundneunzig."""
+    return _said(number, tag, "year")
+
+
+def _said(number: int, tag: str, kind: str) -> str:
     from num2words import num2words
 
-    return str(num2words(number, lang=tag, to="year"))
+    said = str(num2words(number, lang=tag, to=kind))
+    for wrong, right in _MENDED.get(tag, ()):
+        said = re.sub(wrong, right, said)
+    return said
 
 
 def digits(text: str, tag: str) -> str:

@@ -37,6 +37,8 @@ UNITS = {
 """Signs of units that all languages write -> CLDR's name of each."""
 _MILLIONS = re.compile(r"(?:mill?ion|millón|mill?iard)\w*$|millones$")
 _VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4"}
+_SHORT = 3
+"""A number of more digits may be a code."""
 _ROUND = 10
 _LONG = 7
 """A number of so many digits without signs is no amount, unless it ends in "000"."""
@@ -183,7 +185,7 @@ def _ip(language: NumberForms, found: re.Match[str]) -> str | None:
 
 
 def _dialled(language: NumberForms, found: re.Match[str]) -> str:
-    parts, written = list[str](), found.group()
+    parts, written = list[str](), found.group().replace("(0)", "")  # Nobody dials the 0 of "+49 (0)30".
     for group in re.findall("[0-9]+", written):
         if len(group) > 10 and written[0] == "+" and (country := COUNTRY.match(group)):
             parts.append(language.dialled(country.group()))
@@ -202,7 +204,7 @@ def in_groups(digits: str, size: int = _TOGETHER) -> list[str]:
 
 
 def _short(language: NumberForms, found: re.Match[str]) -> str | None:
-    if not re.search(rf"(?i:{language.phone_context})[ :]$", before(found)):
+    if noun_behind(found)[:1].isupper() or not re.search(rf"(?i:{language.phone_context})[ :]$", before(found)):
         return None
     return language.short_number(found.group()) or None
 
@@ -294,6 +296,9 @@ def _long(language: NumberForms, found: re.Match[str]) -> str | None:
 
 def _number(language: NumberForms, found: re.Match[str]) -> str | None:
     written, noun = found["number"], noun_behind(found)
+    if len(written) > _SHORT and written.isdecimal():
+        if re.search(rf"(?i:{language.code_context})[: ]{{1,2}}$", before(found)):
+            return language.dialled(written)
     if len(written) == 4 and written.isdecimal() and 1100 <= int(written) < 2100 and not noun[:1].isupper():
         return language.year(int(written))
     return language.said(written, before(found), noun)
@@ -309,6 +314,10 @@ def _code(language: NumberForms, found: re.Match[str]) -> str:
 
 def _unknown(language: NumberForms, found: re.Match[str]) -> str:
     """A number with signs inside that is no form: all its groups in order, none of them lost."""
+    if season := re.fullmatch(rf"({YEAR})/({YEAR}|[0-9]{{2}})", found.group()):
+        second = season[2]
+        last = language.year(int(second)) if len(second) == 4 else language.whole(second)
+        return f"{language.year(int(season[1]))} {last}"
     long = re.search("[0-9]{4}", found.group()) is not None
     said = {".": f" {language.point} ", "/": f" {language.slash} "}
     return "".join(

@@ -43,6 +43,10 @@ class _Table:
         yield from signs(self.language)
 
 
+_AND = ("et ", "und ", "y ", "e ")
+"""Between two titles: "M. et Mme"."""
+
+
 def abbreviations(
     always: Mapping[str, str],
     *,
@@ -61,11 +65,11 @@ def abbreviations(
 
     def expanded(found: re.Match[str]) -> str | None:
         key = re.sub(r"\s", "", found.group())
-        rest = found.string[found.end() : found.end() + 3].lstrip()
+        rest = found.string[found.end() : found.end() + 6].lstrip()
         words = said.get(key) or said[key[0].lower() + key[1:]]
         if key in before_numbers and not rest[:1].isdigit():
             return None
-        if key in before_names and rest and not rest[0].isupper():
+        if key in before_names and rest and not rest[0].isupper() and not rest.startswith(_AND):
             return None
         if key[0].isupper() and key not in said:
             words = words[0].upper() + words[1:]

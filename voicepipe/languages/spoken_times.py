@@ -16,8 +16,9 @@ _HOUR = "(?:2[0-4]|[01]?[0-9])"
 
 def dates(language: NumberForms) -> tuple[WrittenForm, ...]:
     """24.12.2026, 2026-12-24, 24/12, 24. Dezember 2026."""
-    names = "|".join(sorted(map(re.escape, number_words.months_by_name(language.tag)), key=len, reverse=True))
-    month = rf"(?P<month>(?i:{names})\b)(?P<point>[.](?= ?[\w,]))?"
+    names = "|".join(number_words.months(language.tag))
+    short = "|".join(sorted(map(re.escape, number_words.months_by_name(language.tag)), key=len, reverse=True))
+    month = rf"(?:(?P<month>(?i:{names})\b)|(?P<short>(?i:{short})\b)[.]?)"
     year = rf"(?P<year>(?:,? (?:del? )?{YEAR}(?![\w.,]?[0-9])(?!\w))?)"
     return (
         form(
@@ -88,8 +89,7 @@ def _day(language: NumberForms, found: re.Match[str]) -> str | None:
 
 
 def _named(language: NumberForms, found: re.Match[str]) -> str | None:
-    name = found["month"].lower()
-    month = number_words.months_by_name(language.tag)[name]
+    month = number_words.months_by_name(language.tag).get((found["month"] or found["short"]).lower(), 0)
     year = "".join(letter for letter in found["year"] if letter in DIGITS)
     said = _said(language, before(found), int(found["day"]), month, year)
     if said and found["first"]:
@@ -133,7 +133,10 @@ def _clock(language: NumberForms, found: re.Match[str], name: str) -> str:
     minute = int(found[f"{name}minute"] or found[f"{name}minutes"] or 0)
     said = language.clock(int(found[f"{name}hour"]), minute, (found[f"{name}mark"] or found["mark"] or "").strip())
     second = int(found[f"{name}second"] or 0)
-    return f"{said} {language.and_} {language.cardinal(second)}" if second else said
+    if not second:
+        return said
+    name = number_words.unit_name("duration-second", language.tag, second == 1)
+    return f"{said} {language.and_} {language.counted(second, '', name)} {name}"
 
 
 def _time(language: NumberForms, found: re.Match[str]) -> str | None:

@@ -66,6 +66,10 @@ class Forms:
     def _some(self) -> dict[str, re.Pattern[str]]:
         return {letter: _any(self._at[letter]) for letter in set(self._at).intersection(string.ascii_lowercase)}
 
+    def begins(self) -> list[str]:
+        """All characters that a form can begin with."""
+        return sorted(self._at)
+
     def find(self, text: str, at: int) -> tuple[int, str] | None:
         """The end of the form at `at`, and what is said for it; None: there is none."""
         # Most words are in small letters and no form fits, which one pattern finds out faster than each in turn.

@@ -3,7 +3,7 @@
 import re
 
 from voicepipe.languages import number_words
-from voicepipe.languages.number_forms import Money, NumberForms
+from voicepipe.languages.number_forms import Money, NumberForms, noun_behind
 from voicepipe.languages.spoken_amounts import in_groups
 from voicepipe.languages.spoken_forms import abbreviations, forms_of
 from voicepipe.languages.written_form import DIGITS, WrittenForm, before, form
@@ -20,6 +20,10 @@ _MASCULINE = re.compile(
     r"|abend|morgen|mann|preis|wunsch|salat|burger|tipp|grund|zettel|beleg|parkplatz|balkon|yen|rubel|hektar|zentner)$"
 )
 """Nouns that want "einen" in the accusative: the end of a compound says which they are."""
+_NEUTER = re.compile(
+    r"(?:kind|jahr|mal|haus|zimmer|buch|konto|bild|auto|angebot|ticket|paket|chen|lein|gespräch|essen|problem|bier|hotel)$"
+)
+"""Nouns that want "drittes"."""
 _DATIVE = "mit|von|nach|seit|bei|aus|zu|vor|in|ab|unter|über|gegenüber|außer|binnen"
 _WITH_DATIVE = re.compile(rf"(?i)\b(?:{_DATIVE}) $")
 _WITH_ACCUSATIVE = re.compile(
@@ -30,12 +34,14 @@ _WITH_ACCUSATIVE = re.compile(
 )
 _CARRIED = re.compile(r"[0-9]{1,2}[.]?,? (?:und|oder|bis|,) $")
 """An ordinal before this one, which has the same ending."""
+_WEEKDAY = re.compile(r"(?<=\b[aA]m )(?:[A-Z][a-zä]+tag|Mittwoch|Sonnabend)(?:,|,? den)? $")
 _DETERMINED = re.compile(
     r"(?i)\b(?:am|im|vom|zum|zur|beim|ins|ans|dem|den|des|bis|einem|einen|einer|diesem|diesen|jedem|jeden"
     rf"|(?:ihr|mein|unser|kein)e[mnr]|{_DATIVE})(?: der)? $"
     r"|\b(?P<der>der|die|das|diese|dieser|dieses|jede|jeder|jedes|eine|(?:ihr|mein|unser|kein|sein)e) $"
     r"|\b(?P<ein>ein|ihr|mein|unser|kein|sein) $"
 )
+_OF_A_DAY = re.compile(r"(?i)\b(?:am|vom|zum|dem|den|der) $")
 _BEFORE_NOUN = r"(?= [A-ZÄÖÜa-zäöü])"
 _HALF = {"1/2": "einhalb", "1/3": "ein Drittel", "2/3": "zwei Drittel", "1/4": "ein Viertel", "3/4": "drei Viertel"}
 
@@ -55,14 +61,16 @@ def _counted(number: int, context: str, noun: str) -> str:
     return "einen" if _MASCULINE.search(word) and _WITH_ACCUSATIVE.search(context) else "ein"
 
 
-def _ordinal(number: int, context: str) -> str | None:
-    """der 3. -> dritte; am 3. -> dritten; ein 3. -> dritter. None: nothing before it wants an ordinal."""
-    context = _CARRIED.sub("", context)
+def _ordinal(number: int, context: str, noun: str = "") -> str | None:
+    """der 3. -> dritte; am 3. -> dritten; ein 3. -> dritter, drittes. None: nothing before it wants an ordinal."""
+    context = _WEEKDAY.sub("", _CARRIED.sub("", context))
     said = number_words.ordinal(number, "de")
     found = _DETERMINED.search(context)
     if not found:
         return None
-    return said if found["der"] else f"{said}r" if found["ein"] else f"{said}n"
+    if found["der"]:
+        return said
+    return said + ("n" if not found["ein"] else "s" if _NEUTER.search(noun.lower()) else "r")
 
 
 def _dated(context: str, day: int, month: str) -> str:
@@ -115,8 +123,9 @@ GERMAN = NumberForms(
     price=lambda whole, cents: f"{whole} {cents}",
     scales={
         "Mio.": ("Million", "Millionen"), "Mrd.": ("Milliarde", "Milliarden"), "Mio": ("Million", "Millionen"),
-        "Mrd": ("Milliarde", "Milliarden"), "Million": ("Million", "Millionen"), "Millionen": ("Million", "Millionen"),
-        "Milliarde": ("Milliarde", "Milliarden"), "Milliarden": ("Milliarde", "Milliarden"),
+        "Mrd": ("Milliarde", "Milliarden"), "Million": ("Million", "Millionen"),
+        "Millionen": ("Million", "Millionen"), "Milliarde": ("Milliarde", "Milliarden"),
+        "Milliarden": ("Milliarde", "Milliarden"),
     },
     metres="",
     units={
@@ -126,14 +135,15 @@ GERMAN = NumberForms(
     unit_in=_unit_in,
     per={
         "Monat": "pro Monat", "Tag": "pro Tag", "Jahr": "pro Jahr", "Woche": "pro Woche", "Nacht": "pro Nacht",
-        "Stunde": "pro Stunde", "Minute": "pro Minute", "Person": "pro Person", "Stück": "pro Stück", "h": "pro Stunde",
-        "kg": "pro Kilogramm", "km": "pro Kilometer", "m²": "pro Quadratmeter",
+        "Stunde": "pro Stunde", "Minute": "pro Minute", "Person": "pro Person", "Stück": "pro Stück",
+        "h": "pro Stunde", "kg": "pro Kilogramm", "km": "pro Kilometer", "m²": "pro Quadratmeter",
     },
     fractions=_HALF,
     mixed="{whole}{part}",
     multiple=lambda number: "einmal" if number == 1 else f"{number_words.cardinal(number, 'de')}mal",
     dialled=_dialled,
     spaced_numbers=False,
+    code_context=r"(?:code|pin|tan|kennwort|passwort|nummer|plz|postleitzahl|endet auf)(?: (?:ist|lautet))?(?: die)?",
     phone_context=r"\b(?:wählen sie|notruf|unter(?: der)?|nummer(?: ist)?(?: die)?|rufen sie(?: die)?|die|durchwahl)",
     short_number=lambda group: number_words.digits(group, "de") if group in _DIALLED else "",
 )  # fmt: skip
@@ -141,7 +151,13 @@ GERMAN = NumberForms(
 
 def _ordinals(found: re.Match[str]) -> str | None:
     """2. Stock: an ordinal where an article or a preposition stands before it."""
-    return _ordinal(int(found["number"]), before(found))
+    return _ordinal(int(found["number"]), before(found), noun_behind(found))
+
+
+def _last(found: re.Match[str]) -> str | None:
+    """Heute ist der 1. -> erste, at the end."""
+    said = _ordinal(int(found["number"]), before(found)) if _OF_A_DAY.search(before(found)) else None
+    return f"{said}." if said else None
 
 
 def _street(found: re.Match[str]) -> str:
@@ -151,26 +167,29 @@ def _street(found: re.Match[str]) -> str:
 def _own() -> tuple[WrittenForm, ...]:
     return (
         form("ordinal", DIGITS, rf"(?P<number>[0-9]{{1,3}})[.](?:{_BEFORE_NOUN}|(?= ?[-–] ?[0-9]))", _ordinals),
+        form("ordinal at the end", DIGITS, r"(?P<number>[12]?[0-9]|3[01])[.](?=\s*$)", _last),
         form("street", "ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÜ", r"(?P<name>[A-ZÄÖÜ]?[a-zäöüß]{1,30})str[.]|Str[.]", _street),
         *abbreviations(
             {
                 "z. B.": "zum Beispiel", "d. h.": "das heißt", "u. a.": "unter anderem", "usw.": "und so weiter",
                 "etc.": "et cetera", "bzw.": "beziehungsweise", "ca.": "circa", "inkl.": "inklusive",
-                "exkl.": "exklusive",
-                "zzgl.": "zuzüglich", "ggf.": "gegebenenfalls", "evtl.": "eventuell", "MwSt.": "Mehrwertsteuer",
-                "MwSt": "Mehrwertsteuer", "Tel.": "Telefon", "z. T.": "zum Teil", "u. U.": "unter Umständen",
-                "i. d. R.": "in der Regel", "o. Ä.": "oder Ähnliches", "usf.": "und so fort", "vgl.": "vergleiche",
-                "max.": "maximal", "mind.": "mindestens", "min.": "mindestens", "Std.": "Stunden",
-                "bspw.": "beispielsweise",
-                "u.": "und", "b.": "bei", "Whg.": "Wohnung", "Hbf": "Hauptbahnhof", "gem.": "gemäß", "zw.": "zwischen",
+                "exkl.": "exklusive", "zzgl.": "zuzüglich", "ggf.": "gegebenenfalls", "evtl.": "eventuell",
+                "MwSt.": "Mehrwertsteuer", "MwSt": "Mehrwertsteuer", "Tel.": "Telefon", "z. T.": "zum Teil",
+                "u. U.": "unter Umständen", "i. d. R.": "in der Regel", "o. Ä.": "oder Ähnliches",
+                "usf.": "und so fort", "vgl.": "vergleiche", "max.": "maximal", "mind.": "mindestens",
+                "min.": "mindestens", "Std.": "Stunden", "bspw.": "beispielsweise", "u.": "und", "b.": "bei",
+                "Whg.": "Wohnung", "Hbf": "Hauptbahnhof", "gem.": "gemäß", "zw.": "zwischen",
                 "Mo.-Fr.": "Montag bis Freitag", "Mo-Fr": "Montag bis Freitag", "Mo–Fr": "Montag bis Freitag",
                 "m. E.": "meines Erachtens", "Abt.": "Abteilung", "PLZ": "Postleitzahl", "sog.": "sogenannte",
             },
-            titles={"Dr.": "Doktor", "Prof.": "Professor", "Hr.": "Herr", "Fr.": "Frau", "St.": "Sankt",
-                    "Dipl.-Ing.": "Diplomingenieur"},
-            numbered={"Nr.": "Nummer", "Art.": "Artikel", "S.": "Seite", "Kap.": "Kapitel", "Zi.": "Zimmer",
-                      "Hausnr.": "Hausnummer",
-                      "Abs.": "Absatz", "§": "Paragraf", "Tel.-Nr.": "Telefonnummer"},
+            titles={
+                "Dr.": "Doktor", "Prof.": "Professor", "Hr.": "Herr", "Fr.": "Frau", "St.": "Sankt",
+                "Dipl.-Ing.": "Diplomingenieur",
+            },
+            numbered={
+                "Nr.": "Nummer", "Art.": "Artikel", "S.": "Seite", "Kap.": "Kapitel", "Zi.": "Zimmer",
+                "Hausnr.": "Hausnummer", "Abs.": "Absatz", "§": "Paragraf", "Tel.-Nr.": "Telefonnummer",
+            },
             ending=("usw.", "etc.", "MwSt.", "o. Ä.", "usf.", "Std."),
         ),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from voicepipe.languages.spoken_forms import abbreviations, forms_of
 from voicepipe.languages.written_form import DIGITS, END, GAP, WrittenForm, form
 
 _FEMININE = re.compile(
-    r"(?:a|ión|dad|tad|tud|umbre|ez|noche|tarde|clase|calle|parte|mujer|llave|gente|serie|sede|nube|suite"
+    r"(?:a|ión|dad|tad|tud|umbre|ez|noche|tarde|clase|calle|parte|mujer|llave|(?<!ur)gente|serie|sede|nube|suite"
     r"|as|iones|dades|tades|tudes|umbres|noches|tardes|clases|calles|partes|mujeres|llaves|veces|series|sedes|suites)$"
 )
 _MASCULINE = re.compile(r"(?:d[íi]a|problema|sistema|programa|mapa|idioma|tema|clima|avión|camión|guion|juez|pez)s?$")
@@ -96,13 +96,14 @@ SPANISH = NumberForms(
     metres="",
     per={
         "mes": "al mes", "día": "al día", "año": "al año", "semana": "a la semana", "noche": "por noche",
-        "persona": "por persona", "pers.": "por persona", "hora": "por hora", "h": "por hora", "minuto": "por minuto",
-        "min": "por minuto", "kg": "el kilo", "m²": "el metro cuadrado",
+        "persona": "por persona", "pers.": "por persona", "hora": "por hora", "h": "por hora",
+        "minuto": "por minuto", "min": "por minuto", "kg": "el kilo", "m²": "el metro cuadrado",
     },
     fractions={"1/2": "medio", "1/3": "un tercio", "2/3": "dos tercios", "1/4": "un cuarto", "3/4": "tres cuartos"},
     mixed="{whole} y {part}",
     multiple=lambda number: "una vez" if number == 1 else f"{_counted(number, '', 'veces')} veces",
     dialled=_dialled,
+    code_context=r"(?:código|pin|clave|número|referencia|contraseña|termina en)(?: (?:es|postal))?(?: el)?",
     phone_context=r"\b(?:marque(?: el)?|al|llame al)",
     short_number=lambda group: number_words.digits(group, "es") if group in _DIALLED else "",
 )  # fmt: skip
@@ -145,18 +146,20 @@ def _own() -> tuple[WrittenForm, ...]:
             {
                 "etc.": "etcétera", "p. ej.": "por ejemplo", "Ud.": "usted", "Uds.": "ustedes", "Vd.": "usted",
                 "aprox.": "aproximadamente", "EE. UU.": "Estados Unidos", "tel.": "teléfono", "tfno.": "teléfono",
-                "Av.": "Avenida", "Avda.": "Avenida", "C/": "calle ", "c/": "calle ", "Pza.": "Plaza", "Pl.": "Plaza",
-                "máx.": "máximo", "mín.": "mínimo", "dcha.": "derecha", "izq.": "izquierda", "izda.": "izquierda",
-                "dpto.": "departamento", "incl.": "incluido", "admón.": "administración", "núm.": "número",
-                "cía.": "compañía",
-                "Urb.": "Urbanización", "Ctra.": "Carretera",
+                "Av.": "Avenida", "Avda.": "Avenida", "C/": "calle ", "c/": "calle ", "Pza.": "Plaza",
+                "Pl.": "Plaza", "máx.": "máximo", "mín.": "mínimo", "dcha.": "derecha", "izq.": "izquierda",
+                "izda.": "izquierda", "dpto.": "departamento", "incl.": "incluido", "admón.": "administración",
+                "núm.": "número", "cía.": "compañía", "Urb.": "Urbanización", "Ctra.": "Carretera",
             },
-            titles={"Sr.": "señor", "Sra.": "señora", "Srta.": "señorita", "Sres.": "señores", "Dr.": "doctor",
-                    "Dra.": "doctora", "Dª": "doña", "D.": "don", "Dña.": "doña", "Sta.": "Santa", "Sto.": "Santo",
-                    "Prof.": "profesor", "Lic.": "licenciado", "Ing.": "ingeniero"},
-            numbered={"n.º": "número", "nº": "número", "n°": "número", "Nº": "número", "N.º": "número",
-                      "pág.": "página",
-                      "págs.": "páginas", "art.": "artículo", "cap.": "capítulo", "hab.": "habitación", "§": "párrafo"},
+            titles={
+                "Sr.": "señor", "Sra.": "señora", "Srta.": "señorita", "Sres.": "señores", "Dr.": "doctor",
+                "Dra.": "doctora", "Dª": "doña", "D.": "don", "Dña.": "doña", "Sta.": "Santa", "Sto.": "Santo",
+                "Prof.": "profesor", "Lic.": "licenciado", "Ing.": "ingeniero",
+            },
+            numbered={
+                "n.º": "número", "nº": "número", "n°": "número", "Nº": "número", "N.º": "número", "pág.": "página",
+                "págs.": "páginas", "art.": "artículo", "cap.": "capítulo", "hab.": "habitación", "§": "párrafo",
+            },
             ending=("etc.", "EE. UU.", "dcha.", "izq.", "izda."),
         ),
     )  # fmt: skip

@@ -15,7 +15,6 @@ _FEMININE = re.compile(
 )
 """Nouns that want "une"."""
 _MASCULINE = re.compile(r"(?:côté|été|comité|parapluie|incendie|génie|millionnaire|silence)s?$")
-_ORDINAL_E = re.compile("(vingt|cent)s(?=ième)")
 
 
 def _counted(number: int, context: str, noun: str) -> str:
@@ -33,7 +32,7 @@ def _ordinal(number: int, ending: str) -> str:
     elif number == 2 and ending.startswith("nd"):
         said = "seconde" if ending.startswith("nde") else "second"
     else:
-        said = _ORDINAL_E.sub(r"\1", number_words.ordinal(number, "fr"))
+        said = number_words.ordinal(number, "fr")
     return f"{said}s" if ending.endswith("s") else said
 
 
@@ -93,8 +92,7 @@ FRENCH = NumberForms(
     price=lambda whole, cents: f"{whole} {cents}",
     scales={
         "M": ("million", "millions"), "Md": ("milliard", "milliards"), "Mds": ("milliard", "milliards"),
-        "k": ("mille", "mille"),
-        "million": ("million", "millions"), "millions": ("million", "millions"),
+        "k": ("mille", "mille"), "million": ("million", "millions"), "millions": ("million", "millions"),
         "milliard": ("milliard", "milliards"), "milliards": ("milliard", "milliards"),
     },
     of="d'",
@@ -109,6 +107,7 @@ FRENCH = NumberForms(
     mixed="{whole} et {part}",
     multiple=lambda number: f"{_counted(number, '', 'fois')} fois",
     dialled=_dialled,
+    code_context=r"(?:code|pin|numéro|référence|mot de passe|par)(?: (?:est|postal|c'est))?(?: le)?",
     phone_context=r"\b(?:au|le|faites|composez|appelez)",
     short_number=lambda group: _dialled(group) if len(group) == 4 and group[:2] in _DIALLED else "",
 )  # fmt: skip
@@ -136,13 +135,17 @@ def _own() -> tuple[WrittenForm, ...]:
                 "min.": "minimum", "max.": "maximum", "appt.": "appartement", "appt": "appartement", "apr.": "après",
                 "rdv": "rendez-vous", "RDV": "rendez-vous", "svp": "s'il vous plaît", "SVP": "s'il vous plaît",
                 "ttc": "toutes taxes comprises", "TTC": "toutes taxes comprises", "HT": "hors taxes",
-                "chap.": "chapitre",
-                "fbg": "faubourg", "bât.": "bâtiment", "cf.": "confer", "pl.": "place", "rte": "route",
+                "chap.": "chapitre", "fbg": "faubourg", "bât.": "bâtiment", "cf.": "confer", "pl.": "place",
+                "rte": "route",
             },
-            titles={"M.": "Monsieur", "MM.": "Messieurs", "Mme": "Madame", "Mmes": "Mesdames", "Mlle": "Mademoiselle",
-                    "Dr": "Docteur", "Dr.": "Docteur", "Pr": "Professeur", "Me": "Maître"},
-            numbered={"n°": "numéro", "N°": "numéro", "nº": "numéro", "no": "numéro", "p.": "page", "art.": "article",
-                      "§": "paragraphe"},
+            titles={
+                "M.": "Monsieur", "MM.": "Messieurs", "Mme": "Madame", "Mmes": "Mesdames", "Mlle": "Mademoiselle",
+                "Dr": "Docteur", "Dr.": "Docteur", "Pr": "Professeur", "Me": "Maître",
+            },
+            numbered={
+                "n°": "numéro", "N°": "numéro", "nº": "numéro", "no": "numéro", "p.": "page", "art.": "article",
+                "§": "paragraphe",
+            },
             ending=("etc.",),
         ),
     )  # fmt: skip

@@ -24,7 +24,7 @@ def _counted(number: int, context: str, noun: str) -> str:
     """1 posto -> un; 1 studente -> uno; 1 camera -> una; uno where no noun follows."""
     noun = noun.lower()
     if number != 1 or not noun or noun in _NO_NOUNS:
-        return number_words.cardinal(number, "it").replace(" e ", " ")
+        return number_words.cardinal(number, "it")
     if _FEMININE.search(noun) and not _MASCULINE.search(noun):
         return "una"
     return "uno" if _UNO.match(noun) else "un"
@@ -94,24 +94,26 @@ ITALIAN = NumberForms(
     price=lambda whole, cents: f"{whole} e {cents}",
     scales={
         "mln": ("milione", "milioni"), "mld": ("miliardo", "miliardi"), "mln.": ("milione", "milioni"),
-        "mila": ("mila", "mila"), "M": ("milione", "milioni"),
-        "milione": ("milione", "milioni"), "milioni": ("milione", "milioni"), "miliardo": ("miliardo", "miliardi"),
+        "mila": ("mila", "mila"), "M": ("milione", "milioni"), "milione": ("milione", "milioni"),
+        "milioni": ("milione", "milioni"), "miliardo": ("miliardo", "miliardi"),
         "miliardi": ("miliardo", "miliardi"),
     },
     of="di ",
     metres="e ",
     units={"gg": "duration-day", "mq": "area-square-meter"},
     per={
-        "mese": "al mese", "giorno": "al giorno", "anno": "all'anno", "settimana": "alla settimana", "notte": "a notte",
-        "persona": "a persona", "pers.": "a persona", "ora": "all'ora", "h": "all'ora", "minuto": "al minuto",
-        "min": "al minuto", "kg": "al chilo", "mq": "al metro quadrato", "m²": "al metro quadrato",
+        "mese": "al mese", "giorno": "al giorno", "anno": "all'anno", "settimana": "alla settimana",
+        "notte": "a notte", "persona": "a persona", "pers.": "a persona", "ora": "all'ora", "h": "all'ora",
+        "minuto": "al minuto", "min": "al minuto", "kg": "al chilo", "mq": "al metro quadrato",
+        "m²": "al metro quadrato",
     },
     fractions={"1/2": "mezzo", "1/3": "un terzo", "2/3": "due terzi", "1/4": "un quarto", "3/4": "tre quarti"},
     mixed="{whole} e {part}",
     multiple=lambda number: f"{_counted(number, '', 'volta')} {'volta' if number == 1 else 'volte'}",
     dialled=_dialled,
     spaced_numbers=False,
-    phone_context=r"\b(?:numero(?: è)?|chiami il|al|il|è)",
+    code_context=r"(?:codice|pin|numero|pratica|riferimento|password|cap|con)(?: (?:è|postale))?(?: il)?",
+    phone_context=r"\b(?:numero(?: è)?|(?:chiami|componga|faccia|chiamare) il|al)",
     short_number=lambda group: number_words.digits(group, "it") if group in _DIALLED else "",
 )  # fmt: skip
 
@@ -134,20 +136,20 @@ def _own() -> tuple[WrittenForm, ...]:
             {
                 "ecc.": "eccetera", "p. es.": "per esempio", "es.": "esempio", "tel.": "telefono", "ca.": "circa",
                 "C.so": "Corso", "P.zza": "Piazza", "P.za": "Piazza", "V.le": "Viale", "L.go": "Largo",
-                "max.": "massimo",
-                "min.": "minimo", "cell.": "cellulare", "int.": "interno", "incl.": "incluso", "c.a.": "circa",
-                "gg.": "giorni",
-                "c/o": "presso", "pp.vv.": "prossimi", "S.p.A.": "società per azioni", "S.r.l.": "srl",
-                "F.lli": "Fratelli",
+                "max.": "massimo", "min.": "minimo", "cell.": "cellulare", "int.": "interno", "incl.": "incluso",
+                "c.a.": "circa", "gg.": "giorni", "c/o": "presso", "pp.vv.": "prossimi",
+                "S.p.A.": "società per azioni", "S.r.l.": "srl", "F.lli": "Fratelli",
             },
-            titles={"Dott.": "dottor", "Dr.": "dottor", "Dott.ssa": "dottoressa", "Sig.": "signor", "Sig.ra": "signora",
-                    "Sig.na": "signorina", "Sigg.": "signori", "Avv.": "avvocato", "Ing.": "ingegner",
-                    "Prof.": "professor",
-                    "Prof.ssa": "professoressa", "Geom.": "geometra", "Rag.": "ragionier", "Arch.": "architetto",
-                    "S.": "San", "On.": "onorevole"},
-            numbered={"n.": "numero", "n°": "numero", "nº": "numero", "N.": "numero", "nr.": "numero", "pag.": "pagina",
-                      "pagg.": "pagine",
-                      "art.": "articolo", "cap.": "capitolo", "§": "paragrafo", "p.": "pagina"},
+            titles={
+                "Dott.": "dottor", "Dr.": "dottor", "Dott.ssa": "dottoressa", "Sig.": "signor", "Sig.ra": "signora",
+                "Sig.na": "signorina", "Sigg.": "signori", "Avv.": "avvocato", "Ing.": "ingegner",
+                "Prof.": "professor", "Prof.ssa": "professoressa", "Geom.": "geometra", "Rag.": "ragionier",
+                "Arch.": "architetto", "S.": "San", "On.": "onorevole",
+            },
+            numbered={
+                "n.": "numero", "n°": "numero", "nº": "numero", "N.": "numero", "nr.": "numero", "pag.": "pagina",
+                "pagg.": "pagine", "art.": "articolo", "cap.": "capitolo", "§": "paragrafo", "p.": "pagina",
+            },
             ending=("ecc.",),
         ),
     )  # fmt: skip
