@@ -2,16 +2,15 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from voicepipe.languages import number_words
 from voicepipe.languages.written_form import CURRENCY, DIGITS
 
+_CODES = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
 _SPACES = "\u00a0\u2009\u202f"
-CODES = "EUR|USD|GBP|CHF|JPY|SEK|NOK|DKK|PLN|CZK|HUF|CAD|AUD|MXN|ARS|COP|CLP|PEN|BRL|CNY|INR|TRY"
-"""ISO 4217's codes of money that texts have; the others are letters."""
 YEAR = "(?:1[0-9]{3}|20[0-9]{2})"
 _NOUN = re.compile(r"[ \u00a0]([^\W\d_]+)")
 
@@ -79,17 +78,19 @@ class NumberForms:
     span: Callable[[str, str, str], str] = lambda before, first, last: ""
     """(text before it, first time, last time) -> what is said for a range of times; empty: as any range."""
     money: Mapping[str, Money]
-    """By sign or code."""
+    """By its sign, or its ISO 4217 code where it has none."""
     price: Callable[[str, str], str]
     """("zwölf Euro", "fünfzig") -> "zwölf Euro fünfzig"."""
     scales: Mapping[str, tuple[str, str]]
     """Mio. -> one of them, more of them."""
     of: str = ""
     """Between millions and what they are of: "d'", "de "."""
+    singular_below_two: bool = False
+    """Whether 0 and 1,5 are singular, as in French."""
     metres: str
     """Between metres and centimetres: 1,80 m is "ein Meter achtzig"."""
-    units: Mapping[str, str] = field(default_factory=dict)
-    """Beside those that all languages write: Std. -> CLDR's name of it."""
+    units: Mapping[str, tuple[str, str]]
+    """km -> one of them, more of them. There are "m" and "s"."""
     unit_in: Callable[[str, str], str] = lambda before, name: name
     """(text before the number, a unit for more than one) -> the unit in its case."""
     per: Mapping[str, str]
@@ -147,10 +148,20 @@ class NumberForms:
         return rf"(?:{english}|(?:{self.grouped}|[0-9]{{1,15}}(?![0-9])){cents})"
 
     @cached_property
+    def currencies(self) -> dict[str, Money]:
+        """By sign and code."""
+        return {**self.money, **{code: self.money[sign] for code, sign in _CODES.items()}}
+
+    @cached_property
     def signs(self) -> str:
         """A pattern of the signs and codes of money."""
-        names = sorted(self.money, key=len, reverse=True)
-        return rf"(?:{'|'.join(map(re.escape, names))}|(?:{CODES})(?!\w)|[{CURRENCY}])"
+        names = sorted(self.currencies, key=len, reverse=True)
+        return rf"(?:{'|'.join(map(re.escape, names))}|[{CURRENCY}])"
+
+    def is_one(self, written: str) -> bool:
+        """Whether what is counted stands in the singular."""
+        whole, fraction = self.amount(written)
+        return whole == "1" and not fraction or (self.singular_below_two and whole in ("0", "1"))
 
     def amount(self, written: str) -> Amount:
         """The digits of a number: 1.250,50 -> 1250, 50."""

@@ -1,5 +1,5 @@
-"""Numbers and names in words, of any language that the libraries know: num2words (LGPL-2.1) for numbers, Babel, which
-has Unicode's CLDR, for names of months, units and currencies. Both are loaded with the first word that is asked for.
+"""Numbers and months in words, of any language that the libraries know: num2words (LGPL-2.1) for numbers, arrow for
+months. Both are loaded with the first word that is asked for.
 
 `tag`: a BCP 47 language alone, such as "de".
 """
@@ -61,36 +61,16 @@ def roman(text: str) -> int:
 @cache
 def months(tag: str) -> tuple[str, ...]:
     """January to December."""
-    from babel import Locale
+    from arrow.locales import get_locale
 
-    return tuple(Locale(tag).months["format"]["wide"][number] for number in range(1, 13))
+    return tuple(get_locale(tag).month_names[1:])
 
 
 @cache
 def months_by_name(tag: str) -> dict[str, int]:
-    """The number of each month (1 to 12) by its names, in small letters and without points: "jan", "januar"."""
-    from babel import Locale
+    """The number of each month (1 to 12) by its names, in small letters: "jan", "januar"."""
+    from arrow.locales import get_locale
 
-    named = Locale(tag).months
-    return {
-        names[number].lower().rstrip("."): number
-        for usage in ("format", "stand-alone")
-        for names in (named[usage]["wide"], named[usage]["abbreviated"])
-        for number in range(1, 13)
-    }
-
-
-@cache
-def unit_name(unit: str, tag: str, one: bool) -> str:
-    """length-kilometer -> Kilometer, for one or for two of them. Raises babel.units.UnknownUnitError."""
-    from babel.units import format_unit
-
-    return format_unit(1 if one else 2, unit, "long", locale=tag).lstrip("12 \u00a0\u202f").replace("’", "'")
-
-
-@cache
-def currency_name(code: str, tag: str, one: bool) -> str:
-    """SEK -> schwedische Krone, for one or for two of them; the code itself where there is no such currency."""
-    from babel.numbers import get_currency_name
-
-    return get_currency_name(code, 1 if one else 2, locale=tag)
+    locale = get_locale(tag)
+    every = (*locale.month_names, *locale.month_abbreviations)
+    return {name.lower(): at % 13 for at, name in enumerate(every) if name}

@@ -21,20 +21,6 @@ from voicepipe.languages.written_form import (
     form,
 )
 
-UNITS = {
-    "km": "length-kilometer", "m": "length-meter", "cm": "length-centimeter", "mm": "length-millimeter",
-    "kg": "mass-kilogram", "g": "mass-gram", "mg": "mass-milligram", "t": "mass-tonne",
-    "l": "volume-liter", "L": "volume-liter", "cl": "volume-centiliter", "dl": "volume-deciliter",
-    "ml": "volume-milliliter", "m²": "area-square-meter", "m2": "area-square-meter", "km²": "area-square-kilometer",
-    "cm²": "area-square-centimeter", "m³": "volume-cubic-meter", "ha": "area-hectare",
-    "km/h": "speed-kilometer-per-hour", "°C": "temperature-celsius", "°F": "temperature-fahrenheit",
-    "h": "duration-hour", "min": "duration-minute", "s": "duration-second",
-    "ms": "duration-millisecond", "kWh": "energy-kilowatt-hour", "kW": "power-kilowatt", "W": "power-watt",
-    "V": "electric-volt", "A": "electric-ampere", "kB": "digital-kilobyte", "MB": "digital-megabyte",
-    "GB": "digital-gigabyte", "TB": "digital-terabyte", "Hz": "frequency-hertz", "MHz": "frequency-megahertz",
-    "GHz": "frequency-gigahertz", "kcal": "energy-kilocalorie", "°": "angle-degree",
-}  # fmt: skip
-"""Signs of units that all languages write -> CLDR's name of each."""
 _MILLIONS = re.compile(r"(?:mill?ion|millón|mill?iard)\w*$|millones$")
 _VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4"}
 _SHORT = 3
@@ -50,7 +36,8 @@ def money(language: NumberForms) -> tuple[WrittenForm, ...]:
     """12,50 €; € 5; 3 Mio. €; 10-15 €; €/Monat."""
     amount = rf"(?:(?P<low>{language.sum}){DASH})?(?P<number>{language.sum})"
     scale = rf"(?P<scale>{GAP}{_any_of(language.scales)}(?!\w))"
-    signs, begins = language.signs, CURRENCY + "".join(sorted({sign[0] for sign in language.money})) + "EUGCJSNDPHAMBIT"
+    words = {name: names for name, names in language.scales.items() if len(name) > 1}  # "M" alone is many things.
+    signs, begins = language.signs, CURRENCY + "".join(sorted({sign[0] for sign in language.currencies}))
     of = r"(?: ?(?:de|di|d['’]))?"
     behind = rf"(?:{scale}{of})?{GAP}(?P<sign>{signs})(?!\w)"
     return (
@@ -58,7 +45,9 @@ def money(language: NumberForms) -> tuple[WrittenForm, ...]:
         form(
             "price, its sign first", begins, rf"(?P<sign>{signs}){GAP}{amount}{scale}?{END}", partial(_price, language)
         ),
-        form("millions", DIGITS, rf"{amount}{scale}(?P<sign>)", partial(_price, language)),
+        form(
+            "millions", DIGITS, rf"{amount}(?P<scale>{GAP}{_any_of(words)}(?!\w))(?P<sign>)", partial(_price, language)
+        ),
         form(
             "per",
             "/",
@@ -76,22 +65,25 @@ def _price(language: NumberForms, found: re.Match[str]) -> str | None:
     sign, context, low, written = found["sign"], before(found), found["low"], found["number"]
     named = _money(language, sign)
     if scale := (found["scale"] or "").strip():
-        one, many = language.scales[scale]
-        single = written in ("1", "1,0")
-        said = f"{language.said(written, context, one)} {one if single else many}"
+        said = _scaled(language, written, scale, context)
         if low:
             said = language.to(context, language.said(low), said)
-        return f"{said} {language.of}{named.many}".replace("' ", "'") if sign else said
+        of = language.of if _MILLIONS.search(said) else ""
+        return f"{said} {of}{named.many}" if sign else said
     said = _sum(language, written, named, context)
     return language.to(context, language.whole(*_parts(language, low)[:1], context, named.many), said) if low else said
 
 
+def _scaled(language: NumberForms, written: str, scale: str, context: str) -> str:
+    """3 Mio. -> drei Millionen; 500 k -> cinq cent mille."""
+    one, many = language.scales[scale]
+    if one == many and written.isdecimal():
+        return language.whole(f"{written}000", context)
+    return f"{language.said(written, context, one)} {one if language.is_one(written) else many}"
+
+
 def _money(language: NumberForms, sign: str) -> Money:
-    if sign in language.money:
-        return language.money[sign]
-    if not sign.isalpha():
-        return Money(sign, sign)
-    return Money(*(number_words.currency_name(sign, language.tag, one) for one in (True, False)))
+    return language.currencies.get(sign) or Money(sign, sign)
 
 
 def _parts(language: NumberForms, written: str) -> tuple[str, str]:
@@ -112,13 +104,12 @@ def _sum(language: NumberForms, written: str, named: Money, context: str) -> str
         return f"{language.counted(minor, context, named.cent)} {named.cent if minor == 1 else named.cents}"
     said = language.whole(whole, context, named.one if count == 1 else named.many)
     of = language.of if _MILLIONS.search(said) else ""
-    said = f"{said} {of}{named.one if count == 1 or (count == 0 and language.tag == 'fr') else named.many}"
+    said = f"{said} {of}{named.one if language.is_one(whole) else named.many}"
     return language.price(said, language.cardinal(minor)) if minor else said
 
 
 def measures(language: NumberForms) -> tuple[WrittenForm, ...]:
     """5 km; 20 %; 10-15 kg; 1,80 m; 2x."""
-    units = {**UNITS, **language.units}
     amount = rf"(?:(?P<low>{language.number}){DASH})?(?P<number>{language.number})"
     ends = rf"(?![\w²³/]|[{HYPHENS}][0-9])"
     percent = {"%": language.percent, "‰": language.permille}
@@ -130,7 +121,9 @@ def measures(language: NumberForms) -> tuple[WrittenForm, ...]:
             lambda its: f"{_amounts(language, its)} {percent[its['sign']]}",
         ),
         form("metres", DIGITS, rf"(?P<whole>[0-9]),(?P<rest>[1-9][0-9]){GAP}m{ends}", partial(_metres, language)),
-        form("measure", DIGITS, rf"{amount}{GAP}(?P<unit>{_any_of(units)}){ends}", partial(_measure, language, units)),
+        form(
+            "measure", DIGITS, rf"{amount}{GAP}(?P<unit>{_any_of(language.units)}){ends}", partial(_measure, language)
+        ),
         form("times", DIGITS, r"(?P<number>[0-9]{1,4})[x×](?!\w)", lambda its: language.multiple(int(its["number"]))),
     )
 
@@ -141,18 +134,16 @@ def _amounts(language: NumberForms, found: re.Match[str], noun: str = "") -> str
 
 
 def _metres(language: NumberForms, found: re.Match[str]) -> str:
-    one = found["whole"] == "1"
-    name = number_words.unit_name("length-meter", language.tag, one)
+    one, many = language.units["m"]
+    name = one if found["whole"] == "1" else many
     said = f"{language.whole(found['whole'], before(found), name)} {name}"
     return f"{said} {language.metres}{language.cardinal(int(found['rest']))}"
 
 
-def _measure(language: NumberForms, units: Mapping[str, str], found: re.Match[str]) -> str:
-    written, context = found["number"], before(found)
-    one = written == "1" or (language.tag == "fr" and written[0] in "01" and not written[1:2].isdigit())
-    name = number_words.unit_name(units[found["unit"]], language.tag, one)
-    said = f"{_amounts(language, found, name)} {name if one else language.unit_in(context, name)}"
-    return said.replace("' ", "'")
+def _measure(language: NumberForms, found: re.Match[str]) -> str:
+    one, many = language.units[found["unit"]]
+    name = one if language.is_one(found["number"]) else language.unit_in(before(found), many)
+    return f"{_amounts(language, found, name)} {name}"
 
 
 def telephones(language: NumberForms) -> tuple[WrittenForm, ...]:

@@ -79,4 +79,4 @@ def abbreviations(
     both = {*every, *(key[0].upper() + key[1:] for key in always)}
     pattern = "|".join(re.escape(key).replace(r"\ ", GAP) for key in sorted(both, key=len, reverse=True))
     begins = "".join(sorted({key[0] for key in both}))
-    return (form("abbreviation", begins, rf"(?:{pattern})(?!\w)", expanded),)
+    return (form("abbreviation", begins, rf"(?:{pattern})(?![^\W\d_])", expanded),)

@@ -117,7 +117,7 @@ def _exact(language: NumberForms, name: str) -> str:
     """A pattern of a time of day, whose groups begin with `name`."""
     return (
         rf"(?P<{name}hour>{_HOUR})(?:(?P<{name}joint>[:.])(?P<{name}minute>[0-5][0-9])(?::(?P<{name}second>[0-5][0-9]))?"
-        rf"|{GAP}[hH](?:{GAP}(?P<{name}minutes>[0-5][0-9]))?(?![a-zA-Z]))"
+        rf"|{GAP}[hH](?:{GAP}(?P<{name}minutes>[0-5][0-9])|(?![a-zA-Z])))"
         rf"(?P<{name}mark>{GAP}(?:{language.clock_marks})(?!\w))?"
     )
 
@@ -135,7 +135,7 @@ def _clock(language: NumberForms, found: re.Match[str], name: str) -> str:
     second = int(found[f"{name}second"] or 0)
     if not second:
         return said
-    name = number_words.unit_name("duration-second", language.tag, second == 1)
+    name = language.units["s"][second > 1]
     return f"{said} {language.and_} {language.counted(second, '', name)} {name}"
 
 

@@ -80,7 +80,6 @@ SPANISH = NumberForms(
     clock_context=r"\b(?:las?|sobre las) ",
     money={
         "€": Money("euro", "euros", "céntimo", "céntimos"),
-        "EUR": Money("euro", "euros", "céntimo", "céntimos"),
         "$": Money("dólar", "dólares", "centavo", "centavos"),
         "£": Money("libra", "libras", "penique", "peniques"),
         "CHF": Money("franco", "francos", "céntimo", "céntimos"),
@@ -94,6 +93,21 @@ SPANISH = NumberForms(
     },
     of="de ",
     metres="",
+    units={
+        "km": ("kilómetro", "kilómetros"), "m": ("metro", "metros"), "cm": ("centímetro", "centímetros"),
+        "mm": ("milímetro", "milímetros"), "kg": ("kilogramo", "kilogramos"), "g": ("gramo", "gramos"),
+        "mg": ("miligramo", "miligramos"), "t": ("tonelada", "toneladas"), "l": ("litro", "litros"),
+        "cl": ("centilitro", "centilitros"), "dl": ("decilitro", "decilitros"), "ml": ("mililitro", "mililitros"),
+        "m²": ("metro cuadrado", "metros cuadrados"), "m2": ("metro cuadrado", "metros cuadrados"),
+        "km²": ("kilómetro cuadrado", "kilómetros cuadrados"), "m³": ("metro cúbico", "metros cúbicos"),
+        "ha": ("hectárea", "hectáreas"), "km/h": ("kilómetro por hora", "kilómetros por hora"),
+        "°C": ("grado Celsius", "grados Celsius"), "°F": ("grado Fahrenheit", "grados Fahrenheit"),
+        "h": ("hora", "horas"), "min": ("minuto", "minutos"), "s": ("segundo", "segundos"),
+        "kWh": ("kilovatio hora", "kilovatios hora"), "kW": ("kilovatio", "kilovatios"), "W": ("vatio", "vatios"),
+        "V": ("voltio", "voltios"), "kB": ("kilobyte", "kilobytes"), "MB": ("megabyte", "megabytes"),
+        "GB": ("gigabyte", "gigabytes"), "TB": ("terabyte", "terabytes"), "GHz": ("gigahercio", "gigahercios"),
+        "°": ("grado", "grados"),
+    },
     per={
         "mes": "al mes", "día": "al día", "año": "al año", "semana": "a la semana", "noche": "por noche",
         "persona": "por persona", "pers.": "por persona", "hora": "por hora", "h": "por hora",
@@ -153,7 +167,7 @@ def _own() -> tuple[WrittenForm, ...]:
             },
             titles={
                 "Sr.": "señor", "Sra.": "señora", "Srta.": "señorita", "Sres.": "señores", "Dr.": "doctor",
-                "Dra.": "doctora", "Dª": "doña", "D.": "don", "Dña.": "doña", "Sta.": "Santa", "Sto.": "Santo",
+                "Dra.": "doctora", "Dª": "doña", "Dña.": "doña", "Sta.": "Santa", "Sto.": "Santo",
                 "Prof.": "profesor", "Lic.": "licenciado", "Ing.": "ingeniero",
             },
             numbered={

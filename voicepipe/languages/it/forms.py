@@ -9,7 +9,7 @@ from voicepipe.languages.spoken_forms import abbreviations, forms_of
 from voicepipe.languages.written_form import DIGITS, END, WrittenForm, before, form
 
 _FEMININE = re.compile(
-    r"(?:a|ione|tà|tù|trice|udine|notte|chiave|classe|parte|voce|luce|rete|carne|moglie|serie|mail)$"
+    r"(?:a|(?<!mil)ione|tà|tù|trice|udine|notte|chiave|classe|parte|voce|luce|rete|carne|moglie|serie|mail)$"
 )
 _MASCULINE = re.compile(r"(?:problema|sistema|programma|tema|clima|cinema|dramma|diploma|panorama)$")
 _UNO = re.compile(r"(?:s[^aeiou]|z|gn|ps|pn|x|y)")
@@ -85,7 +85,6 @@ ITALIAN = NumberForms(
     span=_span,
     money={
         "€": Money("euro", "euro", "centesimo", "centesimi"),
-        "EUR": Money("euro", "euro", "centesimo", "centesimi"),
         "$": Money("dollaro", "dollari", "centesimo", "centesimi"),
         "£": Money("sterlina", "sterline", "penny", "pence"),
         "CHF": Money("franco", "franchi", "centesimo", "centesimi"),
@@ -100,7 +99,21 @@ ITALIAN = NumberForms(
     },
     of="di ",
     metres="e ",
-    units={"gg": "duration-day", "mq": "area-square-meter"},
+    units={
+        "km": ("chilometro", "chilometri"), "m": ("metro", "metri"), "cm": ("centimetro", "centimetri"),
+        "mm": ("millimetro", "millimetri"), "kg": ("chilogrammo", "chilogrammi"), "g": ("grammo", "grammi"),
+        "mg": ("milligrammo", "milligrammi"), "t": ("tonnellata", "tonnellate"), "l": ("litro", "litri"),
+        "cl": ("centilitro", "centilitri"), "dl": ("decilitro", "decilitri"), "ml": ("millilitro", "millilitri"),
+        "m²": ("metro quadrato", "metri quadrati"), "m2": ("metro quadrato", "metri quadrati"),
+        "km²": ("chilometro quadrato", "chilometri quadrati"), "m³": ("metro cubo", "metri cubi"),
+        "ha": ("ettaro", "ettari"), "km/h": ("chilometro orario", "chilometri orari"),
+        "°C": ("grado Celsius", "gradi Celsius"), "°F": ("grado Fahrenheit", "gradi Fahrenheit"), "h": ("ora", "ore"),
+        "min": ("minuto", "minuti"), "s": ("secondo", "secondi"), "kWh": ("chilowattora", "chilowattora"),
+        "kW": ("kilowatt", "kilowatt"), "W": ("watt", "watt"), "V": ("volt", "volt"), "kB": ("kilobyte", "kilobyte"),
+        "MB": ("megabyte", "megabyte"), "GB": ("gigabyte", "gigabyte"), "TB": ("terabyte", "terabyte"),
+        "GHz": ("gigahertz", "gigahertz"), "°": ("grado", "gradi"), "gg": ("giorno", "giorni"),
+        "mq": ("metro quadrato", "metri quadrati"),
+    },
     per={
         "mese": "al mese", "giorno": "al giorno", "anno": "all'anno", "settimana": "alla settimana",
         "notte": "a notte", "persona": "a persona", "pers.": "a persona", "ora": "all'ora", "h": "all'ora",
@@ -144,7 +157,7 @@ def _own() -> tuple[WrittenForm, ...]:
                 "Dott.": "dottor", "Dr.": "dottor", "Dott.ssa": "dottoressa", "Sig.": "signor", "Sig.ra": "signora",
                 "Sig.na": "signorina", "Sigg.": "signori", "Avv.": "avvocato", "Ing.": "ingegner",
                 "Prof.": "professor", "Prof.ssa": "professoressa", "Geom.": "geometra", "Rag.": "ragionier",
-                "Arch.": "architetto", "S.": "San", "On.": "onorevole",
+                "Arch.": "architetto", "On.": "onorevole",
             },
             numbered={
                 "n.": "numero", "n°": "numero", "nº": "numero", "N.": "numero", "nr.": "numero", "pag.": "pagina",
