@@ -79,9 +79,9 @@ def _seeds() -> list[bytes]:
 
 
 def _as_said(data: bytes) -> None:
-    for language in LANGUAGES.values():
-        for dictated in (False, True):
-            language.turn.as_said(_decoded(data), dictated)
+    language = tuple(LANGUAGES.values())[len(data) % len(LANGUAGES)]
+    for dictated in (False, True):
+        language.turn.as_said(_decoded(data), dictated)
 
 
 def _heard() -> list[bytes]:
