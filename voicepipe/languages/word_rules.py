@@ -34,8 +34,10 @@ SENTENCE_WORDS = 60
 LOOKED_BACK = 400
 """Characters of the agent's words among which a question is looked for."""
 QUESTION = re.compile(r"[^.?!¿¡]*\?")
-NUMERALS = re.compile(r"(?<![\w.,:/-])\d(?:[ .-]?\d){5,}(?![\w%€$]|[.,:/]\d)")
-"""Digits of a telephone number, as a recogniser writes them."""
+NUMERALS = re.compile(r"(?<![\w.,:/+-])0(?: ?\d){5,}(?![\w%€$]|[.,:/-]\d)")
+"""A telephone number: each of its digits counts, also where people say two at once."""
+DIGITS_ALONE = re.compile(r"(?<![\w.,:/])(?:\d{2}(?! ?[^\W\d])|\d{3,})(?![\w°%€$]|[.,:/]\d)")
+"""Digits that are no time, no date and count nothing."""
 
 
 def language_by_file(tag: str, forms: Forms) -> Language:
@@ -84,8 +86,10 @@ class SentenceWords:
         return self.counted().probability(said)
 
     def warm(self) -> None:
-        """Counts callers' sentences and compiles the patterns, which takes a second the first time."""
+        """Counts callers' sentences and compiles the patterns, which takes a second the first time; loads the library
+        that says numbers."""
         self.counted()
+        self._as_said("1 km", False)
         for rule in self.rules:
             rule.holds([""])
 
@@ -94,7 +98,7 @@ class SentenceWords:
             return plain(text)
         spaced = NUMERALS.sub(lambda found: " ".join(re.findall(r"\d", found[0])), text)
         if dictated:
-            spaced = re.sub(r"(?<=\d)(?=\d)", " ", spaced)
+            spaced = DIGITS_ALONE.sub(lambda found: " ".join(found[0]), spaced)
         return plain(together(pieces_by(self._forms, spaced))) or plain(text)
 
     def _counted(self) -> SentenceEnds:
