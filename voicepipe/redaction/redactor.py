@@ -16,7 +16,7 @@ from voicepipe.conversation.events import TOOL_CHARS
 from voicepipe.redaction import card_numbers
 from voicepipe.redaction.card_numbers import is_right, joined
 from voicepipe.redaction.maskable_text import MaskableText, TextPart, json_or_plain, plain, presses, split
-from voicepipe.redaction.number_words import ASKED
+from voicepipe.redaction.number_words import ASKED, CODES
 from voicepipe.redaction.numbers_read import Gap, Number, NumbersReading, read
 from voicepipe.turn.keypad import MOST as MOST_KEYS
 from voicepipe.turn.keypad import PRESSED
@@ -47,14 +47,14 @@ CODE = (3, 9)
 CARD_GRAM, KEYS_GRAM = 5, 4
 """Digits in a row by which a card number, or keys, are recognised when they are repeated. A card's last four are not
 enough."""
+HALF = 8
+"""Digits of half a card number at most. The telephone numbers that have nine are no halves of one."""
 MOST_OPEN = 60
 """Numbers in progress that are kept."""
 REMEMBERED, REMEMBERED_DIGITS = 300, 4000
 """Texts with numbers that may still change, and digits in them; older ones stay as they are."""
 
 CODE_NAMES = re.compile(r"(?i)cv[cvn]\d?$|csc$|security.?code|card.?code|expir|\bexp\b|exp_|valid.?(?:to|thru|until)")
-CODES = re.compile(r"(?i)\b(?:cv[cvn]2?|csc|security code|expir\w*|expiry)\b")
-"""Words that announce a code."""
 CARD_NUMBER = re.compile(r"(?i)n[uú]m(?:b?er|éro)|nummer|digits|ziffern")
 """Words beside talk of cards that announce their numbers."""
 CARD_NAMES = re.compile(r"(?i)card(?:.?n(?:um|r|o)|$|\.)|\bpan$|\bcc.?n(?:um|r|o)")
@@ -286,7 +286,8 @@ class Redactor(Generic[K]):
     def _mark_again(self, speaker: _SpeakerNumbers, numbers: Sequence[Number]) -> None:
         """A caller who was not understood repeats the number."""
         before, digits = joined(speaker.chain), joined(numbers)
-        if len(digits) >= CARD_GRAM and digits in (before, speaker.last) and not is_right(before + digits):
+        is_card = len(digits) <= HALF and is_right(before + digits)
+        if len(digits) >= CARD_GRAM and digits in (before, speaker.last) and not is_card:
             for number in numbers if speaker.chain else ():
                 number.again = True
 
