@@ -62,12 +62,18 @@ def as_heard(chance: random.Random, said: str, language: str) -> str:
     way = chance.random()
     if way < 0.7:
         return said
-    if language == "de":
-        pieces = re.sub(r"(?<=tausend)(?=.)|(?<=hundert)(?=.)", " ", said)
-        return re.sub(r"(?<=\w)und(?=\w*zig|dreißig)", " und ", pieces) if way < 0.8 else pieces
-    if language == "it":
-        return re.sub(r"(?<=mila)(?=.)|(?<=mille)(?=.)", " ", said) if way < 0.85 else unaccented(said)
-    return said.replace("-", " ") if way < 0.85 else unaccented(said)
+    if language == "de" and way < 0.8:
+        return re.sub(r"(?<=\w)und(?=\w*zig|dreißig)", " und ", in_pieces(said, language))
+    if way < 0.85:
+        return in_pieces(said, language).replace("-", " ")
+    return unaccented(said) if language != "de" else said.replace("ß", "ss")
+
+
+def in_pieces(said: str, language: str) -> str:
+    """Hundreds and thousands as words of their own; in French, "soixante onze"."""
+    if language == "fr":
+        return said.replace(" et ", " ")
+    return re.sub(r"(?<=tausend)(?=.)|(?<=hundert)(?=.)|(?<=mila)(?=.)|(?<=mille)(?=.)", " ", said)
 
 
 def in_groups(size: int, language: str, chance: random.Random, digits: str) -> str:
@@ -89,6 +95,7 @@ def table(language: str) -> dict[tuple[str, ...], str]:
     for tag in (language, *DIALECTS.get(language, ())):
         for number in range(UP_TO if tag == language else 100):
             known[tuple(words_of(say(tag, number)))] = str(number)
+    known |= {tuple(words_of(in_pieces(" ".join(words), language))): digits for words, digits in known.items()}
     known |= {tuple(words_of(word)): digits for word, digits in OTHER_WORDS[language].items()}
     return known | {tuple(map(unaccented, words)): digits for words, digits in known.items()}
 

@@ -1,7 +1,7 @@
 """A language's number words, `digits.toml` in its folder: the words for digits, and the words that callers say around
 them, by which card numbers are found in what is said (`redaction/`). Pure.
 
-Lists of words are texts with blanks between them, in small letters. Where words stand by their value, all words for one
+All is in small letters. Lists of words are texts with blanks between them. Where words stand by their value, all words for one
 value have "/" between them: "zwei/zwo".
 """
 
@@ -95,14 +95,18 @@ class DigitsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 @cache
+def digits_file(tag: str) -> DigitsFile:
+    """The file of a language that has one. Raises msgspec.ValidationError: it is not right."""
+    text = resources.files("voicepipe.languages").joinpath(tag, "digits.toml").read_text("utf-8")
+    return msgspec.toml.decode(text, type=DigitsFile)
+
+
+@cache
 def digits_files() -> dict[str, DigitsFile]:
     """The files of all languages that have one, by tag; English first. Raises msgspec.ValidationError."""
     folders = (each for each in resources.files("voicepipe.languages").iterdir() if each.is_dir())
-    found = {each.name: file for each in folders if (file := each.joinpath("digits.toml")).is_file()}
-    return {
-        tag: msgspec.toml.decode(found[tag].read_text("utf-8"), type=DigitsFile)
-        for tag in sorted(found, key=lambda tag: (tag != "en", tag))
-    }
+    tags = (each.name for each in folders if each.joinpath("digits.toml").is_file())
+    return {tag: digits_file(tag) for tag in sorted(tags, key=lambda tag: (tag != "en", tag))}
 
 
 def by_value(words: str) -> list[list[str]]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from voicepipe.redaction.number_words import BEFORE_TENS, EIGHTY, TEN_WITH_UNITS, TENS_WITH_TEENS, Kind
+from voicepipe.redaction.number_words import BEFORE_TENS, EIGHTY, TEN_WITH_UNITS, TENS_ALONE, TENS_WITH_TEENS, Kind
 
 
 class NumberPart(NamedTuple):
@@ -46,21 +46,23 @@ def spelled(parts: Sequence[NumberPart]) -> str:
 def _cardinal(parts: Sequence[NumberPart], at: int) -> tuple[str, int]:
     """The number that begins there, and its end: "four thousand one hundred eleven" is 4111."""
     value, at = _hundreds(parts, at)
-    if at < len(parts) and parts[at].kind is Kind.THOUSAND and value < 1000:
+    if at < len(parts) and parts[at].kind is Kind.THOUSAND and value < 1000 and not (value and parts[at].marked):
         rest, at = _hundreds(parts, _rest(parts, at + 1), (Kind.THOUSAND,), 1000)
         value = (value or 1) * 1000 + rest
     return str(value), at
 
 
 def _hundreds(
-    parts: Sequence[NumberPart], at: int, before: Sequence[Kind] = (), below: int = 1_000_000
+    parts: Sequence[NumberPart], at: int, before: Sequence[Kind] = (), below: int = 10**9
 ) -> tuple[int, int]:
     if at < len(parts) and parts[at].kind is Kind.LARGE:
         return _large(parts, at, below)
     value, at = _last_two(parts, at, before)
-    if at < len(parts) and parts[at].kind is Kind.HUNDRED:
-        rest, at = _last_two(parts, _rest(parts, at + 1), (Kind.HUNDRED, Kind.THOUSAND))
-        value = (value or 1) * 100 + rest
+    if at < len(parts) and parts[at].kind is Kind.HUNDRED and not (value and parts[at].marked):
+        value, at = (value or 1) * 100, at + 1
+        if at < len(parts) and not parts[at].marked:
+            rest, at = _last_two(parts, _rest(parts, at), (Kind.HUNDRED, Kind.THOUSAND))
+            value += rest
     return value, at
 
 
@@ -87,7 +89,10 @@ def _last_two(parts: Sequence[NumberPart], at: int, before: Sequence[Kind]) -> t
     value, end = _below_hundred(parts, at)
     if end == len(parts) or parts[end].kind not in before or parts[end].marked:
         return value, end
-    return (value // 10 * 10, end - 1) if end > at + 1 else (0, at)
+    if end <= at + 1:
+        return 0, at
+    is_whole = parts[end - 1].kind is Kind.TEEN  # "soixante-quatorze cent": nobody says "quatorze cent".
+    return (value, end) if is_whole else (value // 10 * 10, end - 1)
 
 
 def _past_join(parts: Sequence[NumberPart], at: int) -> int:
@@ -113,7 +118,7 @@ def _below_hundred(parts: Sequence[NumberPart], at: int) -> tuple[int, int]:
     if part.word in EIGHTY and following and following[0].word in EIGHTY[part.word]:
         at, value = at + 1, 80
         following = parts[_past_join(parts, at + 1) :][:2]
-    if following and following[0].marked:
+    if following and (following[0].marked or part.word in TENS_ALONE and following[0] is parts[at + 1]):
         return value, at + 1
     if part.kind is Kind.TEN or value == 80:
         high = part.word in TENS_WITH_TEENS or part.word in EIGHTY

@@ -55,6 +55,8 @@ FILES = digits_files()
 ENGLISH = FILES["en"]
 UNITS = {tag: " ".join(words[0] for words in by_value(file.units)) for tag, file in FILES.items()}
 PERHAPS = ENGLISH.perhaps
+ENGLISH_PARTS = frozenset(f"{ENGLISH.tens} {ENGLISH.hundred} {ENGLISH.thousand}".split())
+"""Words between which a comma may be inside a number: "fifty, two"."""
 
 WORDS: dict[str, Word] = {}
 """The meaning of words in every language."""
@@ -72,6 +74,10 @@ FOLDS = frozenset(word for file in FILES.values() for word in file.fold.split())
 """ "fois" in "trois fois cinq"."""
 BEFORE_TENS = frozenset(word for file in FILES.values() for word in file.joins_units.split())
 """ "und" in "fünf und vierzig"."""
+TENS_ALONE = frozenset(
+    word for file in FILES.values() if file.one_word for words in by_value(file.tens) for word in words
+)  # fmt: skip
+""" "dreißig": 35 is one word, so that "dreißig fünf" is 305; in Spanish, "y" would be between."""
 TENS_WITH_TEENS = frozenset(word for file in FILES.values() for word in file.tens_with_teens.split())
 """ "soixante" in "soixante-douze"."""
 TEN_WITH_UNITS = frozenset(word for file in FILES.values() for word in file.ten_with_units.split())
@@ -84,15 +90,22 @@ EIGHTY = {
 """ "quatre-vingt": the second word, by the first."""
 
 
-def _one_of(patterns: Iterator[str]) -> "re.Pattern[str]":
-    return re.compile(rf"(?i)\b(?:{'|'.join(dict.fromkeys(patterns))})\b")
+class _PhrasesSaid:
+    """Whether one of some patterns, which are in small letters, is in a text. So it takes a third of the time that it
+    would regardless of case."""
+
+    def __init__(self, patterns: Iterator[str]) -> None:
+        self._pattern = re.compile(rf"\b(?:{'|'.join(dict.fromkeys(patterns))})\b")
+
+    def search(self, text: str) -> bool:
+        return bool(self._pattern.search(text.lower()))
 
 
-ASKED = _one_of(pattern for file in FILES.values() for pattern in file.asks_other)
+ASKED = _PhrasesSaid(pattern for file in FILES.values() for pattern in file.asks_other)
 """Words of the agent after which the next numbers are no part of a card's."""
-CODES = _one_of(pattern for file in FILES.values() for pattern in file.codes)
+CODES = _PhrasesSaid(pattern for file in FILES.values() for pattern in file.codes)
 """Words that announce a card's expiry date or its code."""
-CARD_PHRASES = _one_of(pattern for file in FILES.values() for pattern in file.card_phrases)
+CARD_PHRASES = _PhrasesSaid(pattern for file in FILES.values() for pattern in file.card_phrases)
 """What indicates a card number in several words."""
 
 

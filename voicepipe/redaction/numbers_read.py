@@ -11,12 +11,12 @@ from unicodedata import digit as digit_of
 
 import regex
 
-from voicepipe.languages.en.words import TENS
 from voicepipe.redaction.cardinals import NumberPart, spelled
 from voicepipe.redaction.number_words import (
     ABROAD,
     CARD,
     CARD_PHRASES,
+    ENGLISH_PARTS,
     EVIDENCE,
     FOLDS,
     JOINS,
@@ -146,13 +146,13 @@ class _NumberReader:
                 self._written(group, *found.span())
         self._flush()
         self._reading.tail = self._gap
-        self._reading.card |= bool(CARD_PHRASES.search(self._text))
+        self._reading.card |= CARD_PHRASES.search(self._text)
         return _without_loners(self._reading)
 
     def _word(self, word: str, start: int, end: int) -> None:
         kind, digits = self._meaning(word)
         if kind in NUMERIC and (self._parts or word != "oh" or self._text[end : end + 1] != ","):
-            self._parts.append(NumberPart(kind, digits, word, start, end, self._is_marked(start)))
+            self._parts.append(NumberPart(kind, digits, word, start, end, self._is_marked(word, start)))
             return
         if self._parts and self._joins(word, start, end):
             return
@@ -171,10 +171,12 @@ class _NumberReader:
         number, _ = large(word)
         return (Kind.LARGE, str(number)) if number else (None, "")
 
-    def _is_marked(self, start: int) -> bool:
+    def _is_marked(self, word: str, start: int) -> bool:
         """Whether a comma or a full stop ends the number before it. In English, "fifty, two" may be one."""
         last = self._parts[-1] if self._parts else None
-        return last is not None and last.word not in TENS and bool(MARK.search(self._text, last.end, start))
+        if last is None or last.word in ENGLISH_PARTS or word in ENGLISH_PARTS:
+            return False
+        return bool(MARK.search(self._text, last.end, start))
 
     def _joins(self, word: str, start: int, end: int) -> bool:
         """Whether a word is inside the number in progress, of which it then is a part."""

@@ -251,7 +251,9 @@ class Redactor(Generic[K]):
             speaker.idle += wordy
             speaker.codes -= wordy
             speaker.asked &= not wordy
-            if tail is Gap.APART or speaker.idle >= (PATIENCE_IN_TALK if self._talk else PATIENCE):
+            # What the agent has repeated of a number ends no earlier than the number.
+            is_over = speaker.idle >= (PATIENCE_IN_TALK if self._talk else PATIENCE)
+            if tail is Gap.APART or (is_over and not (speaker is self._agent and self._caller.chain)):
                 self._end(speaker)
             return
         speaker.codes -= 1
