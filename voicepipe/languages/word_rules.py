@@ -30,8 +30,10 @@ LONG_NUMBER = 3
 LOOKED_BACK = 400
 """Characters of the agent's words among which a question is looked for."""
 QUESTION = re.compile(r"[^.?!¿¡]*\?")
-NUMERALS = re.compile(r"(?<![\w.,:/-])\d(?:[ .-]?\d){5,}(?![\w%€$]|[.,:/]\d)")
-"""Digits of a telephone number, as a recogniser writes them."""
+NUMERALS = re.compile(r"(?<![\w.,:/+-])0(?: ?\d){5,}(?![\w%€$]|[.,:/-]\d)")
+"""A telephone number: each of its digits counts, also where people say two at once."""
+DIGITS_ALONE = re.compile(r"(?<![\w.,:/])(?:\d{2}(?! ?[^\W\d])|\d{3,})(?![\w°%€$]|[.,:/]\d)")
+"""Digits that are no time, no date and count nothing."""
 
 
 def language_by_file(tag: str, forms: Forms) -> Language:
@@ -48,7 +50,7 @@ def language_by_file(tag: str, forms: Forms) -> Language:
         is_stray=lambda text, asked: answers.is_stray(words.as_said(text, False), asked),
         asks_to_wait=lambda text: answers.asks_to_wait(words.as_said(text, False)),
         is_digit=words.digits.__contains__,
-        warm=words.counted,
+        warm=words.warm,
     )
     return Language(tag, file.name, forms, turn, file.texts)
 
@@ -71,6 +73,11 @@ class SentenceWords:
         self.as_said = lru_cache(256)(self._as_said)
         self.counted = functools.cache(self._counted)
 
+    def warm(self) -> None:
+        """Makes what takes long the first time: the counts, and the forms with the libraries behind them."""
+        self.counted()
+        self._as_said("1 km", False)
+
     def ends(self, said: str) -> float:
         """The probability (0..1) that a turn ends after these words."""
         return self.counted().probability(said)
@@ -80,7 +87,7 @@ class SentenceWords:
             return plain(text)
         spaced = NUMERALS.sub(lambda found: " ".join(re.findall(r"\d", found[0])), text)
         if dictated:
-            spaced = re.sub(r"(?<=\d)(?=\d)", " ", spaced)
+            spaced = DIGITS_ALONE.sub(lambda found: " ".join(found[0]), spaced)
         return plain(together(pieces_by(self._forms, spaced))) or plain(text)
 
     def _counted(self) -> SentenceEnds:
