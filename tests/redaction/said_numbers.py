@@ -28,7 +28,8 @@ TIMES = {
 
 @cache
 def say(language: str, number: int) -> str:
-    return num2words(number, lang=language).replace("dicotto", "diciotto")  # num2words 0.5.14: "trecentodicotto"
+    said: str = num2words(number, lang=language)
+    return said.replace("dicotto", "diciotto")  # num2words 0.5.14: "trecentodicotto"
 
 
 def unit(language: str, digit: str) -> str:

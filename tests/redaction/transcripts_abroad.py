@@ -22,8 +22,8 @@ class Phrases:
     asks_code: tuple[str, ...]
     repeats: str
     innocent: tuple[tuple[str, ...], ...]
-    """Whole calls: the caller's lines and the agent's take turns. {phone}, {time}, {date}, {price}, {people}, {booking},
-    {few}."""
+    """Whole calls: the caller's lines and the agent's take turns. {phone}, {time}, {date}, {price}, {people},
+    {booking} and {few} are filled in."""
     time: tuple[str, ...]
     date: tuple[str, ...]
     price: tuple[str, ...]
@@ -31,7 +31,12 @@ class Phrases:
 
 
 DE = Phrases(
-    asks=("Wie möchten Sie bezahlen?", "Ihre Kartennummer, bitte?", "Nennen Sie mir bitte die Nummer Ihrer Karte.", "Ja?"),
+    asks=(
+        "Wie möchten Sie bezahlen?",
+        "Ihre Kartennummer, bitte?",
+        "Nennen Sie mir bitte die Nummer Ihrer Karte.",
+        "Ja?",
+    ),
     begins=("", "also, ", "ja, das ist die ", "meine Kreditkarte ist ", "die Nummer ist ", "Moment, "),
     fillers=(" äh ", " ähm, ", ", Moment, ", ", ja, ", " und dann ", " dann ", ", also ", " Strich ", "... "),
     go_on=("ja?", "Ja, und weiter?", "mhm", "Gut, und dann?", "Bitte weiter.", "okay", "Und der Rest?", "Ich höre."),
@@ -43,19 +48,70 @@ DE = Phrases(
     date=("27.11.2026", "am 27. November", "am 27. November 2026", "am siebenundzwanzigsten", "Freitag", "morgen"),
     price=("{price},50 €", "{price} Euro", "{price_said} Euro", "{price_said} Euro fünfzig"),
     innocent=(
-        ("ein Tisch für {people} {date} um {time}", "Und Ihre Telefonnummer?", "das ist die {phone}", "Für {people}, um {time}."),
-        ("meine Nummer ist {phone}", "Können Sie das wiederholen?", "{phone}", "Für wie viele Personen?", "{few}", "Um wie viel Uhr?", "{time}"),
-        ("ich habe eine Buchung, {booking}", "Die {booking}, für {people} Personen?", "ja genau", "Das kostet {price}, Zimmer 214.", "und anrufen kann ich unter {phone}?", "Ja, bis {time}."),
-        ("was kostet das", "Es kostet {price}, mit Frühstück {price}.", "und für {few} Nächte", "Das wären {price}.", "gut, ab {time} bitte"),
+        (
+            "ein Tisch für {people} {date} um {time}",
+            "Und Ihre Telefonnummer?",
+            "das ist die {phone}",
+            "Für {people}, um {time}.",
+        ),
+        (
+            "meine Nummer ist {phone}",
+            "Können Sie das wiederholen?",
+            "{phone}",
+            "Für wie viele Personen?",
+            "{few}",
+            "Um wie viel Uhr?",
+            "{time}",
+        ),
+        (
+            "ich habe eine Buchung, {booking}",
+            "Die {booking}, für {people} Personen?",
+            "ja genau",
+            "Das kostet {price}, Zimmer 214.",
+            "und anrufen kann ich unter {phone}?",
+            "Ja, bis {time}.",
+        ),
+        (
+            "was kostet das",
+            "Es kostet {price}, mit Frühstück {price}.",
+            "und für {few} Nächte",
+            "Das wären {price}.",
+            "gut, ab {time} bitte",
+        ),
         ("meine Telefonnummer lautet {phone}", "Danke, und die Buchungsnummer?", "{booking}", "Gut, {date} um {time}."),
     ),
     thanks="Vielen Dank, bis Freitag um 19:30 Uhr.",
-)  # fmt: skip
+)
 FR = Phrases(
-    asks=("Comment souhaitez-vous payer ?", "Votre numéro de carte, s'il vous plaît ?", "Les chiffres de la carte ?", "Oui ?"),
+    asks=(
+        "Comment souhaitez-vous payer ?",
+        "Votre numéro de carte, s'il vous plaît ?",
+        "Les chiffres de la carte ?",
+        "Oui ?",
+    ),
     begins=("", "alors, ", "oui c'est le ", "ma carte bleue c'est ", "le numéro c'est ", "attendez, ", "donc "),
-    fillers=(" euh ", " euh, ", ", attendez, ", ", oui, ", " et puis ", " ensuite ", ", alors ", " tiret ", "... ", ", voilà, "),
-    go_on=("oui ?", "Oui, et ensuite ?", "d'accord", "Très bien, la suite ?", "Je vous écoute.", "continuez", "Allez-y.", "Et après ?"),
+    fillers=(
+        " euh ",
+        " euh, ",
+        ", attendez, ",
+        ", oui, ",
+        " et puis ",
+        " ensuite ",
+        ", alors ",
+        " tiret ",
+        "... ",
+        ", voilà, ",
+    ),
+    go_on=(
+        "oui ?",
+        "Oui, et ensuite ?",
+        "d'accord",
+        "Très bien, la suite ?",
+        "Je vous écoute.",
+        "continuez",
+        "Allez-y.",
+        "Et après ?",
+    ),
     waits=("euh", "un instant", "attendez une seconde", "une minute s'il vous plaît", "je cherche", "oui"),
     asks_expiry=("Et la date d'expiration ?", "Elle expire quand ?", "Valable jusqu'à ?"),
     asks_code=("Et le cryptogramme ?", "Et les trois chiffres au dos ?", "Et le code de sécurité ?"),
@@ -64,40 +120,135 @@ FR = Phrases(
     date=("27/11/2026", "le 27 novembre", "le 27 novembre 2026", "le vingt-sept novembre", "vendredi", "demain"),
     price=("{price},50 €", "{price} euros", "{price_said} euros", "{price_said} euros cinquante"),
     innocent=(
-        ("une table pour {people} {date} à {time}", "Et votre numéro de téléphone ?", "c'est le {phone}", "Pour {people}, à {time}."),
-        ("mon numéro c'est {phone}", "Vous pouvez répéter ?", "{phone}", "Pour combien de personnes ?", "{few}", "À quelle heure ?", "{time}"),
-        ("j'ai une réservation, {booking}", "La {booking}, pour {people} personnes ?", "oui c'est ça", "Cela fait {price}, chambre 214.", "et je peux vous joindre au {phone} ?", "Oui, jusqu'à {time}."),
-        ("combien ça coûte", "C'est {price}, avec petit déjeuner {price}.", "et pour {few} nuits", "Cela ferait {price}.", "bien, à partir de {time}"),
-        ("mon téléphone c'est le {phone}", "Merci, et le numéro de réservation ?", "{booking}", "Bien, {date} à {time}."),
+        (
+            "une table pour {people} {date} à {time}",
+            "Et votre numéro de téléphone ?",
+            "c'est le {phone}",
+            "Pour {people}, à {time}.",
+        ),
+        (
+            "mon numéro c'est {phone}",
+            "Vous pouvez répéter ?",
+            "{phone}",
+            "Pour combien de personnes ?",
+            "{few}",
+            "À quelle heure ?",
+            "{time}",
+        ),
+        (
+            "j'ai une réservation, {booking}",
+            "La {booking}, pour {people} personnes ?",
+            "oui c'est ça",
+            "Cela fait {price}, chambre 214.",
+            "et je peux vous joindre au {phone} ?",
+            "Oui, jusqu'à {time}.",
+        ),
+        (
+            "combien ça coûte",
+            "C'est {price}, avec petit déjeuner {price}.",
+            "et pour {few} nuits",
+            "Cela ferait {price}.",
+            "bien, à partir de {time}",
+        ),
+        (
+            "mon téléphone c'est le {phone}",
+            "Merci, et le numéro de réservation ?",
+            "{booking}",
+            "Bien, {date} à {time}.",
+        ),
     ),
     thanks="Merci, à vendredi 19h30.",
-)  # fmt: skip
+)
 ES = Phrases(
     asks=("¿Cómo desea pagar?", "¿Su número de tarjeta, por favor?", "¿Me dice los números de la tarjeta?", "¿Sí?"),
     begins=("", "pues, ", "sí, es el ", "mi tarjeta es ", "el número es ", "espere, ", "a ver, "),
-    fillers=(" eh ", " este, ", ", espere, ", ", sí, ", " y luego ", " después ", ", vale, ", " guion ", "... ", ", a ver, "),
+    fillers=(
+        " eh ",
+        " este, ",
+        ", espere, ",
+        ", sí, ",
+        " y luego ",
+        " después ",
+        ", vale, ",
+        " guion ",
+        "... ",
+        ", a ver, ",
+    ),
     go_on=("¿sí?", "Sí, ¿y luego?", "vale", "Muy bien, siga.", "Dígame.", "continúe", "¿Y el resto?", "Le escucho."),
     waits=("eh", "un momento", "espere un segundo", "un momentito por favor", "a ver", "sí"),
     asks_expiry=("¿Y la fecha de caducidad?", "¿Cuándo caduca?", "¿Y el vencimiento?"),
     asks_code=("¿Y el código de seguridad?", "¿Y los tres números de atrás?", "¿El CVV?"),
     repeats="Entonces es {number}, ¿correcto?",
     time=("{hour}:{minute}", "las {hour}:{minute}", "las {hour_said} y {minute_said}", "las {hour}.{minute} horas"),
-    date=("27/11/2026", "el 27 de noviembre", "el 27 de noviembre de 2026", "el veintisiete de noviembre", "el viernes", "mañana"),
+    date=(
+        "27/11/2026",
+        "el 27 de noviembre",
+        "el 27 de noviembre de 2026",
+        "el veintisiete de noviembre",
+        "el viernes",
+        "mañana",
+    ),
     price=("{price},50 €", "{price} euros", "{price_said} euros", "{price_said} pesos"),
     innocent=(
-        ("una mesa para {people} {date} a {time}", "¿Y su número de teléfono?", "es el {phone}", "Para {people}, a {time}."),
-        ("mi número es {phone}", "¿Puede repetirlo?", "{phone}", "¿Para cuántas personas?", "{few}", "¿A qué hora?", "{time}"),
-        ("tengo una reserva, {booking}", "¿La {booking}, para {people} personas?", "sí exacto", "Son {price}, habitación 214.", "¿y puedo llamar al {phone}?", "Sí, hasta {time}."),
-        ("cuánto cuesta", "Cuesta {price}, con desayuno {price}.", "y por {few} noches", "Serían {price}.", "bien, a partir de {time}"),
+        (
+            "una mesa para {people} {date} a {time}",
+            "¿Y su número de teléfono?",
+            "es el {phone}",
+            "Para {people}, a {time}.",
+        ),
+        (
+            "mi número es {phone}",
+            "¿Puede repetirlo?",
+            "{phone}",
+            "¿Para cuántas personas?",
+            "{few}",
+            "¿A qué hora?",
+            "{time}",
+        ),
+        (
+            "tengo una reserva, {booking}",
+            "¿La {booking}, para {people} personas?",
+            "sí exacto",
+            "Son {price}, habitación 214.",
+            "¿y puedo llamar al {phone}?",
+            "Sí, hasta {time}.",
+        ),
+        (
+            "cuánto cuesta",
+            "Cuesta {price}, con desayuno {price}.",
+            "y por {few} noches",
+            "Serían {price}.",
+            "bien, a partir de {time}",
+        ),
         ("mi teléfono es el {phone}", "Gracias, ¿y el número de reserva?", "{booking}", "Bien, {date} a {time}."),
     ),
     thanks="Gracias, hasta el viernes a las 19:30.",
-)  # fmt: skip
+)
 IT = Phrases(
     asks=("Come desidera pagare?", "Il numero della carta, per favore?", "Mi dice le cifre della carta?", "Sì?"),
     begins=("", "allora, ", "sì, è il ", "la mia carta è ", "il numero è ", "aspetti, ", "dunque "),
-    fillers=(" eh ", " ehm, ", ", aspetti, ", ", sì, ", " e poi ", " poi ", ", allora ", " trattino ", "... ", ", dunque, "),
-    go_on=("sì?", "Sì, e poi?", "va bene", "Benissimo, prosegua.", "Mi dica.", "continui pure", "E il resto?", "La ascolto."),
+    fillers=(
+        " eh ",
+        " ehm, ",
+        ", aspetti, ",
+        ", sì, ",
+        " e poi ",
+        " poi ",
+        ", allora ",
+        " trattino ",
+        "... ",
+        ", dunque, ",
+    ),
+    go_on=(
+        "sì?",
+        "Sì, e poi?",
+        "va bene",
+        "Benissimo, prosegua.",
+        "Mi dica.",
+        "continui pure",
+        "E il resto?",
+        "La ascolto.",
+    ),
     waits=("eh", "un attimo", "aspetti un secondo", "un momento per favore", "allora", "sì"),
     asks_expiry=("E la data di scadenza?", "Quando scade?", "E la scadenza?"),
     asks_code=("E il codice di sicurezza?", "E le tre cifre sul retro?", "Il CVV?"),
@@ -106,14 +257,32 @@ IT = Phrases(
     date=("27/11/2026", "il 27 novembre", "il 27 novembre 2026", "il ventisette novembre", "venerdì", "domani"),
     price=("{price},50 €", "{price} euro", "{price_said} euro", "{price_said} euro e cinquanta"),
     innocent=(
-        ("un tavolo per {people} {date} {time}", "E il suo numero di telefono?", "è il {phone}", "Per {people}, {time}."),
+        (
+            "un tavolo per {people} {date} {time}",
+            "E il suo numero di telefono?",
+            "è il {phone}",
+            "Per {people}, {time}.",
+        ),
         ("il mio numero è {phone}", "Può ripetere?", "{phone}", "Per quante persone?", "{few}", "A che ora?", "{time}"),
-        ("ho una prenotazione, {booking}", "La {booking}, per {people} persone?", "sì esatto", "Sono {price}, camera 214.", "e posso chiamare il {phone}?", "Sì, fino a {time}."),
-        ("quanto costa", "Costa {price}, con colazione {price}.", "e per {few} notti", "Sarebbero {price}.", "bene, da {time}"),
+        (
+            "ho una prenotazione, {booking}",
+            "La {booking}, per {people} persone?",
+            "sì esatto",
+            "Sono {price}, camera 214.",
+            "e posso chiamare il {phone}?",
+            "Sì, fino a {time}.",
+        ),
+        (
+            "quanto costa",
+            "Costa {price}, con colazione {price}.",
+            "e per {few} notti",
+            "Sarebbero {price}.",
+            "bene, da {time}",
+        ),
         ("il mio telefono è {phone}", "Grazie, e il numero di prenotazione?", "{booking}", "Bene, {date} {time}."),
     ),
     thanks="Grazie, a venerdì alle 19:30.",
-)  # fmt: skip
+)
 PHRASES = {"de": DE, "fr": FR, "es": ES, "it": IT}
 WRITTEN_BETWEEN = (" ", " ", "-", ".", ", ")
 

@@ -1,8 +1,8 @@
 """A language's number words, `digits.toml` in its folder: the words for digits, and the words that callers say around
 them, by which card numbers are found in what is said (`redaction/`). Pure.
 
-All is in small letters. Lists of words are texts with blanks between them. Where words stand by their value, all words for one
-value have "/" between them: "zwei/zwo".
+All is in small letters. Lists of words are texts with blanks between them. Where words stand by their value, all words
+for one value have "/" between them: "zwei/zwo".
 """
 
 from functools import cache

@@ -52,9 +52,7 @@ def _cardinal(parts: Sequence[NumberPart], at: int) -> tuple[str, int]:
     return str(value), at
 
 
-def _hundreds(
-    parts: Sequence[NumberPart], at: int, before: Sequence[Kind] = (), below: int = 10**9
-) -> tuple[int, int]:
+def _hundreds(parts: Sequence[NumberPart], at: int, before: Sequence[Kind] = (), below: int = 10**9) -> tuple[int, int]:
     if at < len(parts) and parts[at].kind is Kind.LARGE:
         return _large(parts, at, below)
     value, at = _last_two(parts, at, before)

@@ -65,8 +65,8 @@ ABROAD: dict[str, dict[str, Word]] = {}
 EVIDENCE: dict[str, set[str]] = {}
 """Words that are evidence of the languages in which they occur."""
 JOINS: dict[str, dict[Kind, frozenset[Kind]]] = {}
-"""Words inside a number, by the kind before them: the kinds of which one must follow. "one hundred and eleven", "treinta
-y uno", "doppelt die fünf"; empty: whatever follows."""
+"""Words inside a number, by the kind before them: the kinds of which one must follow ("one hundred and eleven",
+"treinta y uno", "doppelt die fünf"); empty: whatever follows."""
 CARD: set[str] = set()
 """Words that indicate a card number, before or after them."""
 

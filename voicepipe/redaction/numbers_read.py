@@ -166,8 +166,8 @@ class _NumberReader:
         for language, meaning in ABROAD.get(word, {}).items():
             if language in self._languages:
                 return meaning
-        if meaning := WORDS.get(word):
-            return meaning
+        if word in WORDS:
+            return WORDS[word]
         number, _ = large(word)
         return (Kind.LARGE, str(number)) if number else (None, "")
 

@@ -47,8 +47,6 @@ CODE = (3, 9)
 CARD_GRAM, KEYS_GRAM = 5, 4
 """Digits in a row by which a card number, or keys, are recognised when they are repeated. A card's last four are not
 enough."""
-HALF = 8
-"""Digits of half a card number at most. The telephone numbers that have nine are no halves of one."""
 MOST_OPEN = 60
 """Numbers in progress that are kept."""
 REMEMBERED, REMEMBERED_DIGITS = 300, 4000
@@ -251,9 +249,9 @@ class Redactor(Generic[K]):
             speaker.idle += wordy
             speaker.codes -= wordy
             speaker.asked &= not wordy
-            # What the agent has repeated of a number ends no earlier than the number.
-            is_over = speaker.idle >= (PATIENCE_IN_TALK if self._talk else PATIENCE)
-            if tail is Gap.APART or (is_over and not (speaker is self._agent and self._caller.chain)):
+            patience = PATIENCE_IN_TALK if self._talk else PATIENCE
+            repeats = speaker is self._agent and self._caller.chain  # It ends no earlier than what it repeats.
+            if tail is Gap.APART or (speaker.idle >= patience and not repeats):
                 self._end(speaker)
             return
         speaker.codes -= 1
@@ -288,7 +286,7 @@ class Redactor(Generic[K]):
     def _mark_again(self, speaker: _SpeakerNumbers, numbers: Sequence[Number]) -> None:
         """A caller who was not understood repeats the number."""
         before, digits = joined(speaker.chain), joined(numbers)
-        is_card = len(digits) <= HALF and is_right(before + digits)
+        is_card = len(digits) < card_numbers.PHONE and is_right(before + digits)
         if len(digits) >= CARD_GRAM and digits in (before, speaker.last) and not is_card:
             for number in numbers if speaker.chain else ():
                 number.again = True
