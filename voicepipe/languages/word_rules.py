@@ -27,6 +27,10 @@ MOST_WORDS = 8
 NAME_WORDS = 4
 LONG_NUMBER = 3
 """Words of a number that is mostly whole."""
+NEVER = "(?!)"
+"""A pattern that is nowhere."""
+SENTENCE_WORDS = 60
+"""Words at the end of a turn that rules look at. More take time, and are other sentences."""
 LOOKED_BACK = 400
 """Characters of the agent's words among which a question is looked for."""
 QUESTION = re.compile(r"[^.?!¿¡]*\?")
@@ -60,11 +64,15 @@ class SentenceWords:
 
     def __init__(self, file: LanguageFile, forms: Forms, grammar: str) -> None:
         lists = file.words
-        self.digits = frozenset(lists.digits.split())
+        self.digits, self._fillers = frozenset(lists.digits.split()), frozenset(lists.fillers.split())
         self._file, self._forms, self._grammar = file, forms, grammar
         self._leads_on, self._last = frozenset(lists.leads_on.split()), frozenset(lists.last.split())
-        self._before_numbers, self._complete = frozenset(lists.before_numbers.split()), frozenset(file.complete)
+        self._before_numbers = frozenset(lists.before_numbers.split())
         self._number, self._number_of = re.compile(lists.numbers), whole_words(file.number_of)
+        self._pairs, self._short_number_of = (
+            whole_words(lists.pairs or NEVER),
+            whole_words(file.short_number_of or NEVER),
+        )
         self.rules = (
             CompletenessRule("in the middle of a number", self._inside_a_number, -6.0),
             CompletenessRule("the last word leads on", self._leads, -6.0),
@@ -81,6 +89,12 @@ class SentenceWords:
     def ends(self, said: str) -> float:
         """The probability (0..1) that a turn ends after these words."""
         return self.counted().probability(said)
+
+    def warm(self) -> None:
+        """Counts callers' sentences and compiles the patterns, which takes a second the first time."""
+        self.counted()
+        for rule in self.rules:
+            rule.holds([""])
 
     def _as_said(self, text: str, dictated: bool) -> str:
         if len(text) > LONGEST:
@@ -109,18 +123,29 @@ class SentenceWords:
         return at_seven or number >= LONG_NUMBER
 
     def _is_complete(self, words: Sequence[str]) -> bool:
-        return any(" ".join(words[-most:]) in self._complete for most in (1, 2, 3, 4))
+        return bool(self._file.complete) and bool(self._complete.search(" ".join(words[-SENTENCE_WORDS:])))
+
+    @functools.cached_property
+    def _complete(self) -> "re.Pattern[str]":
+        return re.compile(rf"(?<![\w']){any_of(self._file.complete)}$")
 
     def _is_number(self, word: str) -> bool:
         return word in self.digits or bool(self._number.fullmatch(word))
 
     def _inside_a_number(self, words: list[str]) -> bool:
-        """Too few digits for a telephone number."""
+        """Too few digits for a telephone number, or for another that was named."""
+        words = [word for word in words if word not in self._fillers]
         said = sum(1 for _ in takewhile(self._is_number, reversed(words)))
-        if not 0 < said < self._file.words.phone_digits:
+        number, before = " ".join(words[len(words) - said :]), " ".join(words[: len(words) - said])
+        digits = len(self._pairs.sub("two digits", number).split())
+        lists = self._file.words
+        if self._short_number_of.search(before):
+            return 0 < digits < lists.short_digits
+        if not 0 < digits < lists.phone_digits:
             return False
-        one_by_one = all(word in self.digits for word in words[-said:])
-        return (one_by_one and said >= DICTATED) or bool(self._number_of.search(" ".join(words[:-said])))
+        one_by_one = all(word in self.digits for word in words[-said:][: SPOKEN if lists.pairs else said])
+        dictated = (one_by_one and said >= DICTATED) or self._number_of.search(before)
+        return bool(dictated) and not self._is_complete(words)
 
     def _leads(self, words: list[str]) -> bool:
         """The last word wants another: "for ...", "my ...", "um ..."."""
@@ -128,10 +153,13 @@ class SentenceWords:
 
 
 def _rule(rule: WordRule) -> CompletenessRule:
-    pattern, unless = whole_words(rule.pattern), whole_words(rule.unless) if rule.unless else None
+    @functools.cache
+    def patterns() -> tuple[re.Pattern[str], re.Pattern[str] | None]:
+        return whole_words(rule.pattern), whole_words(rule.unless) if rule.unless else None
 
     def holds(words: list[str]) -> bool:
-        text = " ".join(words)
+        pattern, unless = patterns()
+        text = " ".join(words[-SENTENCE_WORDS:])
         return bool(pattern.search(text)) and not (unless and unless.search(text))
 
     return CompletenessRule(rule.why, holds, rule.log_odds)
@@ -151,7 +179,7 @@ class AnswersByFile:
         self._lone = frozenset(words.lone.split())
         wait = any_of(words.wait)
         self._wait = re.compile(rf"(?:(?:{fillers}|{courtesy}|{any_of(words.no)}) )*{wait}(?: (?:{wait}|{courtesy}))*")
-        self._name = re.compile(words.name)
+        self._name, self._particles = re.compile(words.name), frozenset(words.name_particles.split())
         self._invites, self._wants_digits = whole_words(asks.invites), whole_words(asks.digits)
         self._spelled, self._names, self._detail = map(whole_words, (asks.spelled, asks.names, asks.detail))
         self._leads_on, self._digits = frozenset(file.words.leads_on.split()), frozenset(file.words.digits.split())
@@ -168,7 +196,8 @@ class AnswersByFile:
         if asks == "name":
             found = self._name.fullmatch(said)
             name = found[1].split() if found else []
-            return 0 < len(name) < NAME_WORDS and not self._leads_on.intersection(name)
+            names = [word for word in name[:-1] if word not in self._particles] + name[-1:]
+            return 0 < len(names) < NAME_WORDS and not self._leads_on.intersection(names)
         if asks == "yes" and self._yes_or_no.fullmatch(said):
             return True
         return bool(self._values.fullmatch(said) and self._value.search(said)) and not self._goes_on(words)
