@@ -81,20 +81,17 @@ class SentenceWords:
         self.as_said = lru_cache(256)(self._as_said)
         self.counted = functools.cache(self._counted)
 
-    def warm(self) -> None:
-        """Makes what takes long the first time: the counts, and the forms with the libraries behind them."""
-        self.counted()
-        self._as_said("1 km", False)
-
     def ends(self, said: str) -> float:
         """The probability (0..1) that a turn ends after these words."""
         return self.counted().probability(said)
 
     def warm(self) -> None:
-        """Counts callers' sentences and compiles the patterns, which takes a second the first time."""
+        """Makes what takes long the first time, a second or so: the counts of callers' sentences, the patterns, and the
+        forms with the libraries behind them."""
         self.counted()
         for rule in self.rules:
             rule.holds([""])
+        self._as_said("1 km", False)
 
     def _as_said(self, text: str, dictated: bool) -> str:
         if len(text) > LONGEST:
