@@ -86,12 +86,12 @@ class SentenceWords:
         return self.counted().probability(said)
 
     def warm(self) -> None:
-        """Counts callers' sentences and compiles the patterns, which takes a second the first time; loads the library
-        that says numbers."""
+        """Makes what takes long the first time, a second or so: the counts of callers' sentences, the patterns, and the
+        forms with the libraries behind them."""
         self.counted()
-        self._as_said("1 km", False)
         for rule in self.rules:
             rule.holds([""])
+        self._as_said("1 km", False)
 
     def _as_said(self, text: str, dictated: bool) -> str:
         if len(text) > LONGEST:
