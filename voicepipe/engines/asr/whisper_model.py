@@ -193,7 +193,7 @@ class LoadedWhisper:
             ends = self._ends(each.words, frames, tokenizer, passage) if passage.timed else ()
             language, sure = languages[i]
             # Of other languages it is not known how well Whisper tells their ends.
-            full_stop = self._full_stop(each.words, each.result, each.most, tokenizer) if language == "en" else None
+            full_stop = self._full_stop(each.words, each.result, each.most, tokenizer) if language else None
             readings.append(WhisperReading(each.words, ends, language, sure, full_stop))
         return readings
 
