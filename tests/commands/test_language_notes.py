@@ -2,10 +2,13 @@
 
 import pytest
 
+from tests.support.paths import ROOT
 from voicepipe import config
 from voicepipe.agent import Agent, Intent
+from voicepipe.commands import cli
 from voicepipe.commands.language_notes import of_languages
-from voicepipe.languages.agent_texts import in_language
+from voicepipe.config.agent_store import open_agents
+from voicepipe.languages.agent_texts import in_language, texts_in
 
 HALL = in_language(Agent("hall"), "de")
 
@@ -43,3 +46,14 @@ def test_what_the_embedded_engine_reads_in_english_alone_is_said() -> None:
     (line,) = notes(agent)
     assert "reads yes, no, numbers, days and times in English alone" in line
     assert notes(agent, engines={"asr": "scripted", "llm": "openai"}, openai={"base_url": "http://127.0.0.1:9"}) == []
+
+
+def test_the_shipped_agents_in_german_and_french_lack_nothing_but_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+    file = ROOT / "configs" / "cpu-multilingual.toml"
+    assert cli.main(["check", "--config", str(file)]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if ": note: " in line]
+    assert len(lines) == 2 and all("needs a language model" in line for line in lines)
+    settings = config.load(file)
+    assert {agent.language: agent.no_input[0] for agent in open_agents(settings)} == {
+        "de": texts_in("de").no_input[0], "fr": texts_in("fr").no_input[0],
+    }  # fmt: skip

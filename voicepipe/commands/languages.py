@@ -115,9 +115,8 @@ def _show(rows: Sequence[LanguageRow], settings: Config) -> None:
     headings = ("", "language", "heard", "voice", "turns by", "numbers by", "texts", "cards in")
     table = Table(*headings, caption=f'engines.asr = "{engines.asr}", engines.tts = "{engines.tts}"')
     for row in rows:
-        name = language_of(row.tag).name
-        table.add_row(row.tag, "" if name == NEUTRAL.name else name, row.heard, row.voice, row.turns, row.forms, row.texts,
-                      row.cards)  # fmt: skip
+        name = language_of(row.tag).name.replace(NEUTRAL.name, "")
+        table.add_row(row.tag, name, row.heard, row.voice, row.turns, row.forms, row.texts, row.cards)
     console = Console()
     console.print(table)
     alike: dict[str, list[str]] = {}
