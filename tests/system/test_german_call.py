@@ -1,5 +1,5 @@
-"""A whole call in German with the shipped configuration: espeak-ng calls, Whisper base hears, and the answer is read back
-as German words."""
+"""A whole call in German with the shipped configuration: espeak-ng calls, Whisper base hears, and what is answered is
+read back as German words."""
 
 import asyncio
 import json
