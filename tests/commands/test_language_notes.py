@@ -36,6 +36,12 @@ def test_a_voice_of_another_language_is_named(tts: str, voice: str) -> None:
     assert line.startswith("Agent hall speaks in 'de' by the voice 'heart', which speaks another language")
 
 
+def test_a_voice_that_reads_a_script_in_part_is_named() -> None:
+    texts, japanese = notes(Agent("hall", language="ja"))[::-1]
+    assert "Chinese letter" in japanese and "in English" in texts
+    assert len(notes(Agent("hall", language="ja"), engines={"asr": "scripted", "tts": "scripted"})) == 1
+
+
 def test_texts_that_stay_english_are_named() -> None:
     (line,) = notes(Agent("hall", language="ru"))
     assert "interrupt, acknowledgement, fallback, no_input, not_understood in English" in line

@@ -29,6 +29,7 @@ def test_english_lacks_nothing_and_others_say_what(tmp_path: Path, capsys: pytes
     assert (german["heard"], german["voice"], german["turns"], german["texts"]) == ("-", "de", "words", "German")
     assert any("nemotron-3.5-asr-streaming-0.6b" in said for said in german["missing"])
     assert (japanese["turns"], japanese["texts"], japanese["cards"]) == ("voice", "English", "digits")
+    assert any("Chinese letter" in said for said in japanese["missing"])
     assert any(said.startswith("an agent's file has to give interrupt, ") for said in japanese["missing"])
 
 

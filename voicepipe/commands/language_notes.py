@@ -9,7 +9,7 @@ from voicepipe.config import Config
 from voicepipe.config.agent_store import no_voice
 from voicepipe.engines.asr.heard_languages import base, heard_languages, unheard
 from voicepipe.engines.tts.espeak import EspeakTts
-from voicepipe.engines.tts.spoken_languages import foreign_voice, listed
+from voicepipe.engines.tts.spoken_languages import foreign_voice, listed, spoken_in_part
 from voicepipe.languages.agent_texts import languages_of, unspoken_texts
 
 WITH_ESPEAK = ("auto", "espeak")
@@ -54,7 +54,11 @@ async def _said_of_voices(agents: tuple[Agent, ...], settings: Config) -> list[s
             return []
         missing = [f'{said} That is for engines.tts = "{tts}".' for agent in agents
                    if tts in WITH_ESPEAK and (said := no_voice(agent, voices.voices()))]  # fmt: skip
-        return [*missing, *filter(None, (foreign_voice(agent, voices) for agent in agents))]
+        foreign = filter(None, (foreign_voice(agent, voices) for agent in agents))
+        partly = [f"Agent {agent.name} is spoken by {name}: {lacks}; choose another voice"
+                  for agent in agents for tag in languages_of(agent)
+                  if (lacks := spoken_in_part(name := voices.voice_for(agent.voice, tag), settings))]  # fmt: skip
+        return [*missing, *foreign, *partly]
 
 
 async def _lacks_espeak(settings: Config) -> str:

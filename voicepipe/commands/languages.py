@@ -15,7 +15,7 @@ from voicepipe.base.errors import ConfigError, EngineError
 from voicepipe.commands.cli_serve import about
 from voicepipe.config import Config
 from voicepipe.engines.asr.heard_languages import base, heard_languages, unheard
-from voicepipe.engines.tts.spoken_languages import listed, spoken_by
+from voicepipe.engines.tts.spoken_languages import listed, spoken_by, spoken_in_part
 from voicepipe.languages.agent_texts import left_in_english
 from voicepipe.languages.known import LANGUAGES, language_of
 from voicepipe.languages.neutral import NEUTRAL
@@ -100,6 +100,8 @@ def _missing(row: LanguageRow, agent: Agent, settings: Config, heard: frozenset[
         yield "what the recogniser hears is not known: its model is not on this machine, or it is scripted"
     if row.voice == NO:
         yield f'no voice of engines.tts = "{settings.engines.tts}" speaks it'
+    elif lacks := spoken_in_part(row.voice, settings):
+        yield f"{lacks}: choose another voice"
     elif row.voice == UNKNOWN:
         yield "which languages the voice speaks is not known before it is loaded"
     if english := left_in_english(agent):

@@ -13,6 +13,8 @@ from voicepipe.engines.tts.espeak import EspeakTts
 from voicepipe.engines.weights import hub
 from voicepipe.languages.agent_texts import languages_of
 
+KANA_ALONE = 'espeak-ng reads the kana of Japanese, and says "Chinese letter" for each kanji'
+
 
 class VoiceList(Protocol):
     """What of a voice engine tells of its voices; a loaded `base.Tts` is one."""
@@ -28,6 +30,11 @@ def spoken_by(voices: VoiceList, asked: str, tag: str) -> tuple[str, bool]:
     name = voices.voice_for(asked, tag)
     language = voices.voices().get(name.partition("+")[0])  # espeak-ng's may have a variant: "en-us+Annie"
     return name, language is None or base(language) == base(tag)
+
+
+def spoken_in_part(name: str, config: Config) -> str:
+    """What the voice of this name does not read of its language; empty: nothing that is known."""
+    return KANA_ALONE if name.partition("+")[0] == "ja" and config.engines.tts in ("auto", "espeak") else ""
 
 
 def foreign_voice(agent: Agent, voices: VoiceList) -> str:
@@ -47,8 +54,8 @@ def foreign_voice(agent: Agent, voices: VoiceList) -> str:
 
 def _wanted(agent: Agent) -> list[tuple[str, str]]:
     """The agent's languages, each with the voice that it names for it."""
-    first, *others = languages_of(agent)
-    return [(first, agent.voice), *((tag, "") for tag in others)]
+    own: dict[str, str] = {agent.language: agent.voice} | getattr(agent, "voices", {})
+    return [(tag, own.get(tag, "")) for tag in languages_of(agent)]
 
 
 class _Listed:
