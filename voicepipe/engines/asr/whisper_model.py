@@ -105,7 +105,7 @@ class WhisperReading:
     sure: bool = True
     """Whether the language is sure."""
     full_stop: float | None = None
-    """Probability, in 0..1, that the last word ends a sentence; None: no words, no end of them, or not in English."""
+    """Probability, in 0..1, that the last word ends a sentence; None: no words, or no end of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +192,7 @@ class LoadedWhisper:
             frames = get_ctranslate2_storage(mel[i : i + 1])
             ends = self._ends(each.words, frames, tokenizer, passage) if passage.timed else ()
             language, sure = languages[i]
-            # Of other languages it is not known how well Whisper tells their ends.
-            full_stop = self._full_stop(each.words, each.result, each.most, tokenizer) if language else None
+            full_stop = self._full_stop(each.words, each.result, each.most, tokenizer)
             readings.append(WhisperReading(each.words, ends, language, sure, full_stop))
         return readings
 
