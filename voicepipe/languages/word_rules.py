@@ -27,6 +27,8 @@ MOST_WORDS = 8
 NAME_WORDS = 4
 LONG_NUMBER = 3
 """Words of a number that is mostly whole."""
+NEVER = "(?!)"
+"""A pattern that is nowhere."""
 SENTENCE_WORDS = 60
 """Words at the end of a turn that rules look at. More take time, and are other sentences."""
 LOOKED_BACK = 400
@@ -60,11 +62,15 @@ class SentenceWords:
 
     def __init__(self, file: LanguageFile, forms: Forms, grammar: str) -> None:
         lists = file.words
-        self.digits = frozenset(lists.digits.split())
+        self.digits, self._fillers = frozenset(lists.digits.split()), frozenset(lists.fillers.split())
         self._file, self._forms, self._grammar = file, forms, grammar
         self._leads_on, self._last = frozenset(lists.leads_on.split()), frozenset(lists.last.split())
         self._before_numbers = frozenset(lists.before_numbers.split())
         self._number, self._number_of = re.compile(lists.numbers), whole_words(file.number_of)
+        self._pairs, self._short_number_of = (
+            whole_words(lists.pairs or NEVER),
+            whole_words(file.short_number_of or NEVER),
+        )
         self.rules = (
             CompletenessRule("in the middle of a number", self._inside_a_number, -6.0),
             CompletenessRule("the last word leads on", self._leads, -6.0),
@@ -120,12 +126,18 @@ class SentenceWords:
         return word in self.digits or bool(self._number.fullmatch(word))
 
     def _inside_a_number(self, words: list[str]) -> bool:
-        """Too few digits for a telephone number."""
+        """Too few digits for a telephone number, or for another that was named."""
+        words = [word for word in words if word not in self._fillers]
         said = sum(1 for _ in takewhile(self._is_number, reversed(words)))
-        if not 0 < said < self._file.words.phone_digits:
+        number, before = " ".join(words[len(words) - said :]), " ".join(words[: len(words) - said])
+        digits = len(self._pairs.sub("two digits", number).split())
+        lists = self._file.words
+        if self._short_number_of.search(before):
+            return 0 < digits < lists.short_digits
+        if not 0 < digits < lists.phone_digits:
             return False
-        one_by_one = all(word in self.digits for word in words[-said:])
-        dictated = (one_by_one and said >= DICTATED) or self._number_of.search(" ".join(words[:-said]))
+        one_by_one = all(word in self.digits for word in words[-said:][: SPOKEN if lists.pairs else said])
+        dictated = (one_by_one and said >= DICTATED) or self._number_of.search(before)
         return bool(dictated) and not self._is_complete(words)
 
     def _leads(self, words: list[str]) -> bool:
