@@ -16,6 +16,7 @@ from voicepipe.conversation.own_tools import END_CALL_TOOL
 from voicepipe.conversation.prompt import Message, Prompt
 from voicepipe.conversation.variables import before_variables, has_variables
 from voicepipe.engines.base import Answering, ChoosesAgents, Engines
+from voicepipe.languages.loading import load_languages
 from voicepipe.records import signing
 
 log = logging.getLogger(__name__)
@@ -87,6 +88,7 @@ class PreparedAgents:
             while True:
                 await asyncio.sleep(EVERY_S)
                 if await asyncio.to_thread(self._agents.refresh):
+                    await asyncio.to_thread(load_languages, [*self._agents])
                     self._tts_cache.learn(self._agents)
                     if warming:
                         warming.cancel()
