@@ -111,8 +111,9 @@ class CallContext:
 
     def own_tools(self, settings: CallSettings) -> list[ToolSpec]:
         """Our tools that the model is offered: for handing over, if another agent can take the call, for transferring,
-        if the line can and the agent knows where to, for another language, if the agent has several, for hanging up, if the agent allows it, and for pressing keys, if
-        the line takes some, too; none of whose name the client or the agent has a tool."""
+        if the line can and the agent knows where to, for another language, if the agent has several, for hanging up,
+        if the agent allows it, and for pressing keys, if the line takes some, too; none of whose name the client or
+        the agent has a tool."""
         agent, own = settings.agent, list[ToolSpec]()
         if colleagues := {name: entry for name, entry in agent.hand_over.items() if self.pop.colleagues(name)}:
             own.append(hand_over_tool(colleagues))

@@ -239,8 +239,9 @@ class ReplyWriter:
         return ToolCall(self._context.ids.new("call"), HAND_OVER, msgspec.json.encode({"to": name}).decode())
 
     async def _hand_over(self, call: ToolCall, prompt: Prompt, said: str) -> Prompt:
-        """Let another agent, or the same in another language, go on with this reply. Returns what it answers; where it cannot take over, what the model
-        reads instead. It needs no confirmed turn: until the reply is played, nothing of it is done."""
+        """Let another agent, or the same in another language, go on with this reply. Returns what it answers; where it
+        cannot, what the model reads instead. It needs no confirmed turn: until the reply is played, nothing of it is
+        done."""
         use = _ModelToolUse(call, self._context.clock())
         use.ended = use.began
         self._uses.append(use)

@@ -1,5 +1,5 @@
-"""Tools by which a model transfers its caller to a person, speaks another language, presses keys, or hangs up; and whom a caller can be
-transferred to: a telephone number as people write it, or a sip:, sips: or tel: address."""
+"""Tools by which a model transfers its caller to a person, changes the language, presses keys, or hangs up; and whom a
+caller can be transferred to: a telephone number as people write it, or a sip:, sips: or tel: address."""
 
 import re
 from collections.abc import Sequence

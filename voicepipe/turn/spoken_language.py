@@ -1,6 +1,6 @@
 """Which language the caller speaks, by what each utterance tells. Pure.
 
-One sure utterance in another of the agent's languages changes it, or two unsure ones in a row. Words that are at home in
+One sure utterance in another of the agent's languages changes it, or two unsure ones in a row. Words that are said in
 many languages ("okay"), names, numbers and answers in the present language tell nothing.
 """
 
@@ -17,8 +17,8 @@ LEAST_MS = 1000
 LEAST_WORDS = 3
 """Less sound or fewer words are never sure."""
 EVERYWHERE = frozenset(
-    "okay ok oke okey hallo hello hola halo hallå allo allô hi hey salut ciao taxi super stop sorry no mm mhm hm hmm um "
-    "uh ah oh eh pizza hotel restaurant bar internet email telefon".split()
+    "okay ok oke okey hallo hello hola halo hallå allo allô hi hey salut ciao taxi super stop sorry no mm mhm hm hmm "
+    "um uh ah oh eh pizza hotel restaurant bar internet email telefon".split()
 )
 """Words that are said in many languages."""
 
