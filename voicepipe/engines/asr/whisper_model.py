@@ -192,9 +192,7 @@ class LoadedWhisper:
             frames = get_ctranslate2_storage(mel[i : i + 1])
             ends = self._ends(each.words, frames, tokenizer, passage) if passage.timed else ()
             language = languages[i]
-            # Of other languages it is not known how well Whisper tells their ends.
-            english = language.name == "en"
-            full_stop = self._full_stop(each.words, each.result, each.most, tokenizer) if english else None
+            full_stop = self._full_stop(each.words, each.result, each.most, tokenizer)
             readings.append(WhisperReading(each.words, ends, language, full_stop))
         return readings
 
