@@ -356,8 +356,9 @@ def told(event: CallEvent) -> str:
     name = type(event).__name__
     match name:
         case "ItemAdded":
-            language = f" ({event.item.language})" if event.item.language else ""  # type: ignore[union-attr]
-            return f"{event.item.role}{language}: {event.item.text}"  # type: ignore[union-attr]
+            return f"{event.item.role}: {event.item.text}"  # type: ignore[union-attr]
+        case "ReplyStarted" if event.record.language:  # type: ignore[union-attr]
+            return f"caller speaks {event.record.language}"  # type: ignore[union-attr]
         case "ReplyItemDone":
             item = event.item  # type: ignore[union-attr]
             return f"agent ({item.status}): {item.text}" if item.kind == "message" else f"calls {item.name}"

@@ -124,9 +124,8 @@ class Turns:
         """Make the closed utterance the caller's turn in the conversation."""
         self.hearing.announce(utterance)
         self.hearing.announce_end(utterance, utterance.end)
-        language = self.language.keeps(utterance)
-        item = Item(utterance.item_id, text=utterance.text, audio_ms=utterance.audio_ms, language=language)
-        self.add(item, spoken=True)
+        utterance.record.language = self.language.keeps(utterance)
+        self.add(Item(utterance.item_id, text=utterance.text, audio_ms=utterance.audio_ms), spoken=True)
 
     def _answer(self) -> None:
         last = self.hearing.last

@@ -35,8 +35,6 @@ class Item:
     name: str = ""
     arguments: str = ""
     output: str = ""
-    language: str = ""
-    """Of what a caller said, BCP 47; empty: their agent speaks one language."""
 
 
 @dataclass(frozen=True, slots=True)
