@@ -1,16 +1,18 @@
-"""How well the language of an utterance is known, among those of an agent: Whisper base and the words that it writes, by
-people's recorded prompts in four languages."""
+"""How well the language of an utterance is known, among those of an agent: by Whisper base and by the words that it
+writes, for people's recorded prompts in four languages."""
 
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from latency_probes import clips, prompts
 from latency_probes.timeline import WIRE_RATE
 from voicepipe.audio import RATE, Pcm, samples_to_ms
 from voicepipe.audio.resample import Resampler
+from voicepipe.base.figures import keep
 from voicepipe.config.engine_config import WHISPER_POLYGLOT, WhisperConfig
 from voicepipe.engines.asr.whisper_model import LoadedWhisper, Passage
 from voicepipe.languages.tags import english_name
@@ -50,9 +52,9 @@ class KnownLanguage:
     text: str
 
 
-def run(most: int) -> tuple[list[KnownLanguage], bool]:
-    """Measure `most` recordings of each language. Returns what was seen, and whether the aim was met. Raises ProbeError:
-    the recordings are not installed."""
+def run(most: int, file: Path | None) -> int:
+    """Measure `most` recordings of each language, and keep what was seen in `file`. Returns the exit status. Raises
+    ProbeError: the recordings are not installed; EngineMissing: the model is not here."""
     whisper = LoadedWhisper(WhisperConfig(model=WHISPER_POLYGLOT))
     seen = [_known(whisper, utterance) for language in SPOKEN for utterance in _recorded(language, most)]
     right = sum(each.told == each.language for each in seen)
@@ -62,7 +64,8 @@ def run(most: int) -> tuple[list[KnownLanguage], bool]:
     for each in seen:
         if each.told != each.language or each.left:
             print(f"  {each.language}: told {each.told} ({each.sure:.2f}), left {each.left}: {each.text}")
-    return seen, 100 * right >= AIM * len(seen)
+    keep(file, seen)
+    return int(100 * right < AIM * len(seen))
 
 
 def _recorded(language: str, most: int) -> Iterator[RecordedUtterance]:

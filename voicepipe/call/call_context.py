@@ -111,20 +111,20 @@ class CallContext:
 
     def own_tools(self, settings: CallSettings) -> list[ToolSpec]:
         """Our tools that the model is offered: for handing over, if another agent can take the call, for transferring,
-        if the line can and the agent knows where to, for another language, if the agent has several, for hanging up,
-        if the agent allows it, and for pressing keys, if the line takes some, too; none of whose name the client or
+        if the line can and the agent knows where to, for hanging up, if the agent allows it, for pressing keys, if
+        the line takes some, too, and for another language, if the agent has several; none of whose name the client or
         the agent has a tool."""
         agent, own = settings.agent, list[ToolSpec]()
         if colleagues := {name: entry for name, entry in agent.hand_over.items() if self.pop.colleagues(name)}:
             own.append(hand_over_tool(colleagues))
         if self.playout.line.transfers and agent.transfer:
             own.append(transfer_tool(agent))
-        if len(agent.languages) > 1:
-            own.append(set_language_tool(agent.languages))
         if agent.end_call:
             own.append(END_CALL_TOOL)
         if agent.send_keys and not self.playout.line.lacks_keys:
             own.append(SEND_KEYS_TOOL)
+        if len(agent.languages) > 1:
+            own.append(set_language_tool(agent.languages))
         taken = {spec.name for spec in settings.tools} | {tool.name for tool in agent.tools}
         return [spec for spec in own if spec.name not in taken]
 

@@ -303,7 +303,7 @@ def hooks_of(config: Config, agents: AgentStore, agent_name: str, tenant_name: s
 
 
 def unspoken(agent: Agent, voices: Mapping[str, str]) -> Iterator[str]:
-    """A line for each of the agent's languages that none of these voices speaks, or not the one that it names. `voices`:
+    """A line for each of the agent's languages that no voice speaks, or not the one that the agent names. `voices`:
     name -> the language that it speaks."""
     if len(agent.languages) < 2 or not voices:
         return
