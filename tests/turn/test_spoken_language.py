@@ -40,7 +40,7 @@ def test_what_tells_nothing_between_them_does_not_count() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["okay", "Okay.", "hallo", "hello", "Carlo Maria Rossi", "Rossi", "0 3 0 1 2 3", "0301234567", "zero one two three four"],
+    ["okay", "Okay.", "hallo", "Carlo Maria Rossi", "Rossi", "0 3 0 1 2 3", "0301234567", "zero one two three four"],
 )  # fmt: skip
 def test_words_of_all_languages_names_and_numbers_change_nothing(text: str) -> None:
     assert after(*[said(text, "fr", 0.99)] * 3) == BEGINS
