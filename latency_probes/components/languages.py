@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from latency_probes import clips, prompts
 from latency_probes.timeline import WIRE_RATE
@@ -16,7 +15,7 @@ from voicepipe.base.figures import keep
 from voicepipe.config.engine_config import WHISPER_POLYGLOT, WhisperConfig
 from voicepipe.engines.asr.whisper_model import LoadedWhisper, Passage
 from voicepipe.languages.tags import english_name
-from voicepipe.languages.written_language import written_language
+from voicepipe.languages.written_language import LikelyLanguage, written_language
 from voicepipe.turn.spoken_language import SpokenLanguage, ToldUtterance
 
 SPOKEN = ("en", "es", "fr", "it")
@@ -41,7 +40,7 @@ class KnownLanguage:
 
     language: str
     told: str
-    """By the recogniser."""
+    """By the recogniser, in a call that is in another language, which it takes where none stands out."""
     sure: float
     written: str
     """By the words that it wrote."""
@@ -81,21 +80,27 @@ def _recorded(language: str, most: int) -> Iterator[RecordedUtterance]:
 
 
 def _known(whisper: LoadedWhisper, utterance: RecordedUtterance) -> KnownLanguage:
-    """What a call knows once it has heard the recording: one in another language, then one in this."""
-    changed = left = False
-    told: Any = None
-    for present in (utterance.language, "fr" if utterance.language == "en" else "en"):
-        (reading,) = whisper.read([Passage(utterance.pcm, language=present, languages=SPOKEN)])
-        likely, text = reading.language.likely, "".join(word.text for word in reading.words)
-        heard = ToldUtterance(text, samples_to_ms(utterance.pcm.size), likely)
-        after = SpokenLanguage(SPOKEN, present).after(heard).now
-        if present == utterance.language:
-            left, told = after != present, (likely, text)
-        else:
-            changed = after == utterance.language
-    likely, text = told
-    written = written_language(text, SPOKEN).tag
-    return KnownLanguage(utterance.language, likely.tag, likely.probability, written, changed, left, text)
+    """What is known of the recording in a call in another language, and whether a call in this one stays in it."""
+    present = "fr" if utterance.language == "en" else "en"
+    likely, text, after = _heard(whisper, utterance, present)
+    _, _, stays = _heard(whisper, utterance, utterance.language)
+    return KnownLanguage(
+        language=utterance.language,
+        told=likely.tag,
+        sure=likely.probability,
+        written=written_language(text, SPOKEN).tag,
+        changed=after == utterance.language,
+        left=stays != utterance.language,
+        text=text,
+    )
+
+
+def _heard(whisper: LoadedWhisper, utterance: RecordedUtterance, present: str) -> tuple[LikelyLanguage, str, str]:
+    """The language that Whisper tells, the words, and the language of the call from then on."""
+    (reading,) = whisper.read([Passage(utterance.pcm, language=present, languages=SPOKEN)])
+    likely, text = reading.language.likely, "".join(word.text for word in reading.words)
+    heard = ToldUtterance(text, samples_to_ms(utterance.pcm.size), likely)
+    return likely, text, SpokenLanguage(SPOKEN, present).after(heard).now
 
 
 def _print(name: str, seen: list[KnownLanguage]) -> None:

@@ -32,7 +32,7 @@ from voicepipe.conversation.own_tools import (
 )
 from voicepipe.conversation.prompt import Message, Prompt, ToolCall, with_language, with_origin
 from voicepipe.engines.base import Engines
-from voicepipe.languages.agent_texts import spoken_in
+from voicepipe.languages.agent_texts import in_language
 from voicepipe.languages.tags import named_in
 from voicepipe.turn.menus import why_not_to_press
 
@@ -54,7 +54,7 @@ def alone(name: str) -> CallSettings | None:
 
 def settings_in(settings: CallSettings, tag: str) -> CallSettings:
     """`settings` with the agent as it speaks in the language `tag`. The same object where that is its own."""
-    agent = spoken_in(settings.agent, tag)
+    agent = in_language(settings.agent, tag)
     return settings if agent is settings.agent else msgspec.structs.replace(settings, agent=agent)
 
 

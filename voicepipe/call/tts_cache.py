@@ -21,7 +21,7 @@ from voicepipe.conversation.phrases import Phraser, sentences
 from voicepipe.conversation.variables import has_variables
 from voicepipe.engines.base import Speech, Tts
 from voicepipe.engines.tts.conversion import Conversion
-from voicepipe.languages.agent_texts import spoken_in
+from voicepipe.languages.agent_texts import in_language
 from voicepipe.languages.pronunciation import Pronunciations
 from voicepipe.languages.speakable import pieces
 from voicepipe.languages.spoken_pieces import together
@@ -75,7 +75,7 @@ class TtsCache:
 
     def learn(self, agents: Iterable[Agent]) -> None:
         """Use these agents from now on: what none of them says is forgotten."""
-        agents = [spoken_in(agent, tag) for agent in agents for tag in agent.spoken]
+        agents = [in_language(agent, tag) for agent in agents for tag in agent.spoken]
         self._vital = self._distinct(agents, _vital)
         others = self._distinct(agents, _others) | self._distinct(agents, self._beginnings)
         self._others = [sound for sound in others if sound not in self._vital]

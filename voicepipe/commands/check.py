@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from voicepipe.agent import Agent, Intents
 from voicepipe.base.errors import ConfigError, EngineError, EngineMissing
 from voicepipe.commands import agent_notes
 from voicepipe.config import agent_problems, credentials, load_directory, load_hosts, load_probe, load_rules, toml_file
-from voicepipe.config.agent_store import load_agent, names_beside, no_voice, open_agents, unspoken
+from voicepipe.config.agent_store import load_agent, names_beside, no_voice, open_agents
 from voicepipe.config.directory_config import DirectoryConfig
 from voicepipe.config.engine_config import POLYGLOT, WHISPER_POLYGLOT
 from voicepipe.config.file_kind import kind_of, located
@@ -198,10 +198,8 @@ def _without_voice(agents: Iterable[Agent], settings: config.Config) -> Iterator
     if tts == "auto":
         from voicepipe.engines.tts.hibari import VOICE
 
-        voices = {**voices, VOICE: "en"}
-    for agent in agents:
-        for said in (*filter(None, [no_voice(agent, voices)]), *unspoken(agent, voices)):
-            yield f'{said} That is for engines.tts = "{tts}".'
+        voices = {*voices, VOICE}
+    yield from (f'{said} That is for engines.tts = "{tts}".' for agent in agents if (said := no_voice(agent, voices)))
 
 
 def _no_default_voice(settings: config.Config) -> Iterator[str]:
@@ -218,9 +216,7 @@ def _unheard(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
     if not (else_ := _way_out_of_english(settings)):
         return
     for agent in agents:
-        if len(agent.languages) > 1:
-            yield f"Agent {agent.name} is spoken to in {', '.join(agent.languages)} (languages); {else_}"
-        elif not _in_english(agent):
+        if not _in_english(agent):
             yield f"Agent {agent.name} is spoken to in {agent.language!r} (language); {else_}"
 
 
@@ -257,7 +253,7 @@ def _knows_languages(settings: config.Config) -> bool:
         return True
 
 
-async def _espeak_voices(settings: config.Config) -> Mapping[str, str]:
+async def _espeak_voices(settings: config.Config) -> Collection[str]:
     from voicepipe.engines.tts.espeak import EspeakTts
 
     tts = EspeakTts(settings.espeak.voice, settings.espeak.words_per_minute)

@@ -16,7 +16,6 @@ from voicepipe.config import agent_problems, toml_file
 from voicepipe.config.file_kind import check_kind
 from voicepipe.config.files import placed
 from voicepipe.config.pop_config import Config
-from voicepipe.languages.tags import primary
 from voicepipe.tools import tool_code
 
 log = logging.getLogger(__name__)
@@ -300,23 +299,6 @@ def hooks_of(config: Config, agents: AgentStore, agent_name: str, tenant_name: s
     if agent and agent.hooks.after_call:
         return agent.hooks
     return next((tenant.hooks for tenant in config.tenants if tenant.name == tenant_name), Hooks())
-
-
-def unspoken(agent: Agent, voices: Mapping[str, str]) -> Iterator[str]:
-    """A line for each of the agent's languages that no voice speaks, or not the one that the agent names. `voices`:
-    name -> the language that it speaks."""
-    if len(agent.languages) < 2 or not voices:
-        return
-    spoken = {primary(language) for language in voices.values()}
-    for tag in agent.languages:
-        own = agent.voices.get(tag, "")
-        speaks = voices.get(own.partition("+")[0], "")
-        if own and not speaks:
-            yield f"Agent {agent.name}: voices.{tag}: there is no voice {own!r}; GET /v1/voices lists them."
-        elif own and primary(speaks) != primary(tag):
-            yield f"Agent {agent.name}: voices.{tag}: {own} speaks {speaks}, not {tag}."
-        elif primary(tag) not in spoken:
-            yield f"Agent {agent.name}: no voice speaks {tag}, one of its languages; espeak (engines.tts) knows most."
 
 
 def no_voice(agent: Agent, voices: Collection[str]) -> str:

@@ -11,7 +11,7 @@ from voicepipe.base.errors import EngineError
 from voicepipe.base.tasks import TaskGroup
 from voicepipe.call.tts_cache import TtsCache
 from voicepipe.config import Config
-from voicepipe.config.agent_store import AgentStore, no_voice, unspoken
+from voicepipe.config.agent_store import AgentStore, no_voice
 from voicepipe.conversation.own_tools import END_CALL_TOOL
 from voicepipe.conversation.prompt import Message, Prompt
 from voicepipe.conversation.variables import before_variables, has_variables
@@ -76,7 +76,7 @@ class PreparedAgents:
         voices = self._engines.tts.voices()
         for agent in self._agents:
             lacks = self.answering(agent).lacks, no_voice(agent, voices), self._lacks_hook(agent)
-            for said in (*filter(None, lacks), *unspoken(agent, voices)):
+            for said in filter(None, lacks):
                 log.warning("%s", said)
             for said in self._missing_others(agent):
                 log.warning("Agent %s: its hook cannot have another agent answer: %s", agent.name, said.rstrip("."))
