@@ -16,6 +16,8 @@ SURE, LIKELY = 0.8, 0.6
 LEAST_MS = 1000
 LEAST_WORDS = 3
 """Less sound or fewer words are never sure."""
+LONGEST = 500
+"""Characters that are looked at: a client may type more, and these tell as much."""
 EVERYWHERE = frozenset(
     "okay ok oke okey hallo hello hola halo hallå allo allô hi hey salut ciao taxi super stop sorry no mm mhm hm hmm "
     "um uh ah oh eh pizza hotel restaurant bar internet email telefon".split()
@@ -49,7 +51,7 @@ class SpokenLanguage:
 
     def after(self, heard: ToldUtterance) -> "SpokenLanguage":
         """What is known after another utterance."""
-        found = self._evidence(heard)
+        found = self._evidence(replace(heard, text=heard.text[:LONGEST]))
         if found.tag == self.now:
             return replace(self, unsure="")
         if not found.tag:
