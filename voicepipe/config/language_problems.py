@@ -9,7 +9,9 @@ from voicepipe.languages.tags import english_name, named_in, primary
 def of_languages(agent: Agent) -> Iterator[str]:
     """Problems of `languages` and `voices`."""
     for index, tag in enumerate(agent.languages):
-        if not english_name(tag):
+        if len(primary(tag)) == 2 and not english_name(
+            tag
+        ):  # The names of rarer ones, of three letters, are not known.
             yield f'languages[{index}]: {tag!r} is no language; give tags such as "en", "fr" or "pt-BR" (BCP 47)'
         if (before := named_in(agent.languages[:index], tag)) and primary(before) == primary(tag):
             yield f"languages: {before} and {tag} are one language; keep one of the two"

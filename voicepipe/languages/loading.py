@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from voicepipe.agent import Agent
 from voicepipe.languages.known import language_of
-from voicepipe.languages.tags import english_name
 from voicepipe.languages.written_language import warm
 
 
@@ -16,4 +15,3 @@ def load_languages(agents: Iterable[Agent]) -> None:
         language_of(tag).turn.warm()
     if any(len(agent.languages) > 1 for agent in agents):
         warm()
-        english_name("en")
