@@ -3,8 +3,9 @@ program. Lists of words are texts with blanks between them; patterns are regular
 said (`TurnWords.as_said`): small letters, numbers in words, no marks."""
 
 import re
+from collections.abc import Mapping
 from importlib import resources
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -13,6 +14,8 @@ from voicepipe.languages.language import AgentTexts
 
 Pattern = Annotated[str, Meta(min_length=1)]
 """A regular expression."""
+PART = re.compile(r"(?<!\?P)<([a-z_]+)>")
+"""The name of a part in a pattern; not of a group."""
 
 
 class WordLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -64,6 +67,8 @@ class AnswerWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Numbers of people, days, dates and times."""
     name: Pattern
     """The whole of an answer to a question for a name, with the name as its group 1: "(?:my name is )?(.+)"."""
+    name_particles: str = ""
+    """Words inside names, although sentences do not end with them: "van", "de la"."""
     wait: tuple[Pattern, ...]
     """"wait", "one moment"."""
 
@@ -87,13 +92,16 @@ class LanguageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
     name: str
     """The language's name in English."""
+    parts: dict[str, str] = {}
+    """Parts of patterns, by name: wherever "<name>" stands, in parts behind it too, it is the part. A pattern may go on
+    in the next line behind a "|"."""
     number_of: Pattern
     """Found before the digits of a telephone number: "my number is"."""
     my_number_is: str
     """A beginning of a sentence that tells a telephone number."""
     words: WordLists
-    complete: tuple[str, ...] = ()
-    """Ends of sentences, of two words or more, although their last word leads on: "thank you", "come in"."""
+    complete: tuple[Pattern, ...] = ()
+    """Patterns of ends of sentences, although their last word leads on, or they are few digits: "thank you"."""
     rules: tuple[WordRule, ...] = ()
     answers: AnswerWords
     questions: QuestionWords
@@ -101,9 +109,23 @@ class LanguageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 def read_file(tag: str) -> LanguageFile:
-    """The file of a language that has a folder. Raises msgspec.ValidationError, re.error: it is not right."""
+    """The file of a language that has a folder. Raises msgspec.ValidationError, re.error, KeyError (a part that
+    is not there): it is not right."""
     text = resources.files(f"voicepipe.languages.{tag}").joinpath("language.toml").read_text("utf-8")
-    return msgspec.toml.decode(text, type=LanguageFile)
+    read = msgspec.toml.decode(text)
+    parts: dict[str, str] = {}
+    for name, part in read.get("parts", {}).items():
+        parts[name] = f"(?:{_filled(part, parts)})"
+    return msgspec.convert(_filled({**read, "parts": parts}, parts), LanguageFile)
+
+
+def _filled(value: Any, parts: Mapping[str, str]) -> Any:
+    """`value`, as TOML has it, with the parts in place of their names."""
+    if isinstance(value, str):
+        return PART.sub(lambda found: parts[found[1]], value.replace("|\n", "|"))
+    if isinstance(value, list):
+        return [_filled(each, parts) for each in value]
+    return {key: _filled(each, parts) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 def grammar_of(tag: str) -> str:

@@ -27,6 +27,8 @@ MOST_WORDS = 8
 NAME_WORDS = 4
 LONG_NUMBER = 3
 """Words of a number that is mostly whole."""
+SENTENCE_WORDS = 60
+"""Words at the end of a turn that rules look at. More take time, and are other sentences."""
 LOOKED_BACK = 400
 """Characters of the agent's words among which a question is looked for."""
 QUESTION = re.compile(r"[^.?!¿¡]*\?")
@@ -48,7 +50,7 @@ def language_by_file(tag: str, forms: Forms) -> Language:
         is_stray=lambda text, asked: answers.is_stray(words.as_said(text, False), asked),
         asks_to_wait=lambda text: answers.asks_to_wait(words.as_said(text, False)),
         is_digit=words.digits.__contains__,
-        warm=words.counted,
+        warm=words.warm,
     )
     return Language(tag, file.name, forms, turn, file.texts)
 
@@ -61,7 +63,7 @@ class SentenceWords:
         self.digits = frozenset(lists.digits.split())
         self._file, self._forms, self._grammar = file, forms, grammar
         self._leads_on, self._last = frozenset(lists.leads_on.split()), frozenset(lists.last.split())
-        self._before_numbers, self._complete = frozenset(lists.before_numbers.split()), frozenset(file.complete)
+        self._before_numbers = frozenset(lists.before_numbers.split())
         self._number, self._number_of = re.compile(lists.numbers), whole_words(file.number_of)
         self.rules = (
             CompletenessRule("in the middle of a number", self._inside_a_number, -6.0),
@@ -74,6 +76,12 @@ class SentenceWords:
     def ends(self, said: str) -> float:
         """The probability (0..1) that a turn ends after these words."""
         return self.counted().probability(said)
+
+    def warm(self) -> None:
+        """Counts callers' sentences and compiles the patterns, which takes a second the first time."""
+        self.counted()
+        for rule in self.rules:
+            rule.holds([""])
 
     def _as_said(self, text: str, dictated: bool) -> str:
         if len(text) > LONGEST:
@@ -102,7 +110,11 @@ class SentenceWords:
         return at_seven or number >= LONG_NUMBER
 
     def _is_complete(self, words: Sequence[str]) -> bool:
-        return any(" ".join(words[-most:]) in self._complete for most in (1, 2, 3, 4))
+        return bool(self._file.complete) and bool(self._complete.search(" ".join(words[-SENTENCE_WORDS:])))
+
+    @functools.cached_property
+    def _complete(self) -> "re.Pattern[str]":
+        return re.compile(rf"(?<![\w']){any_of(self._file.complete)}$")
 
     def _is_number(self, word: str) -> bool:
         return word in self.digits or bool(self._number.fullmatch(word))
@@ -113,7 +125,8 @@ class SentenceWords:
         if not 0 < said < self._file.words.phone_digits:
             return False
         one_by_one = all(word in self.digits for word in words[-said:])
-        return (one_by_one and said >= DICTATED) or bool(self._number_of.search(" ".join(words[:-said])))
+        dictated = (one_by_one and said >= DICTATED) or self._number_of.search(" ".join(words[:-said]))
+        return bool(dictated) and not self._is_complete(words)
 
     def _leads(self, words: list[str]) -> bool:
         """The last word wants another: "for ...", "my ...", "um ..."."""
@@ -121,10 +134,13 @@ class SentenceWords:
 
 
 def _rule(rule: WordRule) -> CompletenessRule:
-    pattern, unless = whole_words(rule.pattern), whole_words(rule.unless) if rule.unless else None
+    @functools.cache
+    def patterns() -> tuple[re.Pattern[str], re.Pattern[str] | None]:
+        return whole_words(rule.pattern), whole_words(rule.unless) if rule.unless else None
 
     def holds(words: list[str]) -> bool:
-        text = " ".join(words)
+        pattern, unless = patterns()
+        text = " ".join(words[-SENTENCE_WORDS:])
         return bool(pattern.search(text)) and not (unless and unless.search(text))
 
     return CompletenessRule(rule.why, holds, rule.log_odds)
@@ -144,7 +160,7 @@ class AnswersByFile:
         self._lone = frozenset(words.lone.split())
         wait = any_of(words.wait)
         self._wait = re.compile(rf"(?:(?:{fillers}|{courtesy}|{any_of(words.no)}) )*{wait}(?: (?:{wait}|{courtesy}))*")
-        self._name = re.compile(words.name)
+        self._name, self._particles = re.compile(words.name), frozenset(words.name_particles.split())
         self._invites, self._wants_digits = whole_words(asks.invites), whole_words(asks.digits)
         self._spelled, self._names, self._detail = map(whole_words, (asks.spelled, asks.names, asks.detail))
         self._leads_on, self._digits = frozenset(file.words.leads_on.split()), frozenset(file.words.digits.split())
@@ -161,7 +177,8 @@ class AnswersByFile:
         if asks == "name":
             found = self._name.fullmatch(said)
             name = found[1].split() if found else []
-            return 0 < len(name) < NAME_WORDS and not self._leads_on.intersection(name)
+            names = [word for word in name[:-1] if word not in self._particles] + name[-1:]
+            return 0 < len(names) < NAME_WORDS and not self._leads_on.intersection(names)
         if asks == "yes" and self._yes_or_no.fullmatch(said):
             return True
         return bool(self._values.fullmatch(said) and self._value.search(said)) and not self._goes_on(words)

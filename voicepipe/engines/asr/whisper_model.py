@@ -105,7 +105,7 @@ class WhisperReading:
     """Sample of the passage at which each word ends, if that was wanted."""
     language: PassageLanguage = PassageLanguage("", sure=True)
     full_stop: float | None = None
-    """Probability, in 0..1, that the last word ends a sentence; None: no words, no end of them, or not in English."""
+    """Probability, in 0..1, that the last word ends a sentence; None: no words, or no end of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +191,8 @@ class LoadedWhisper:
         for i, (passage, each, tokenizer) in enumerate(zip(passages, decoded, tokenizers, strict=True)):
             frames = get_ctranslate2_storage(mel[i : i + 1])
             ends = self._ends(each.words, frames, tokenizer, passage) if passage.timed else ()
-            language = languages[i]
             full_stop = self._full_stop(each.words, each.result, each.most, tokenizer)
-            readings.append(WhisperReading(each.words, ends, language, full_stop))
+            readings.append(WhisperReading(each.words, ends, languages[i], full_stop))
         return readings
 
     def _decode(
