@@ -13,7 +13,7 @@ def test_of_the_languages_that_are_named_the_likeliest_was_heard() -> None:
 
 
 def test_without_names_it_is_the_likeliest_of_all() -> None:
-    assert language_heard((), "", FOUND, KNOWN) == PassageLanguage("cy", sure=True)
+    assert language_heard((), "", [("<|cy|>", 0.75)], KNOWN) == PassageLanguage("cy", sure=True)
     assert language_heard(("xx",), "", [("<|en|>", 0.4)], KNOWN) == PassageLanguage("en", sure=False)
 
 
