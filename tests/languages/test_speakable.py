@@ -48,7 +48,7 @@ def test_markup(written: str, spoken: str) -> None:
     assert speakable(written) == spoken
 
 
-@pytest.mark.parametrize("language", ["de", "fr-CA", "zh", ""])
+@pytest.mark.parametrize("language", ["nl", "sv-FI", "zh", ""])
 def test_other_languages_lose_only_the_markup(language: str) -> None:
     assert speakable("18,50 € **24/7** 1-800-555-0199 😀", language) == "18,50 € 24/7 1-800-555-0199"
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.stopwatch import spent
 from voicepipe.conversation.phrases import PhraseLengths, Phraser
-from voicepipe.languages.en.verbaliser import ENGLISH, telephone
-from voicepipe.languages.markup import MARKDOWN
+from voicepipe.languages.known import LANGUAGES
 from voicepipe.languages.speakable import pieces, speakable
 
 LONGEST_S = 0.1
@@ -22,6 +21,10 @@ PARTS = (
     "1 22 333 4444 55555 007 1,234 1.5 .5 ½ 1980 2024 05 12 - – / . , : x + = * % $ US$ € £ EUR k M km lb °C am pm "
     "p.m. st th s ' \" ( ) # @ and to in for call order room ext. Jan Mon-Fri v a A BA w/ example.com Dr. No. million"
 ).split(" ")
+EUROPEAN = (
+    *PARTS,
+    *"1.234 1,5 3. Uhr h Mio. mln M€ Mai mai mayo maggio am le el l' d' º ª 1er 18h45 14:30 0171 +49 /mes XXI".split(),
+)
 NUMBERY = st.lists(st.sampled_from([*PARTS, " ", " ", " "]), max_size=24).map("".join)
 SAID = re.compile(
     r"(?i)\b(?:zero|oh|ones?|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty|hundred|thousand|"
@@ -49,16 +52,32 @@ def test_a_text_takes_little_time(text: str, times: int) -> None:
     assert spent(lambda: speakable(text), LONGEST_S) < LONGEST_S
 
 
-BEGINS = sorted({character for form in (*telephone.KEYS, *MARKDOWN, *ENGLISH) for character in form.begins})
+@given(
+    st.sampled_from(["de", "fr", "es", "it"]),
+    st.lists(st.sampled_from([*EUROPEAN, " ", " ", " "]), max_size=24).map("".join),
+    st.integers(1, 40),
+)
+@example("de", "9" * 400, 1)
+@example("fr", "1" * 20 + ",5", 1)
+@example("es", "5 augu\u017ft 3 \u0130", 1)
+def test_other_languages_say_every_digit_in_little_time(tag: str, text: str, times: int) -> None:
+    """Also as they take what a recogniser has written."""
+    text, language = (text * times)[:LONGEST], LANGUAGES[tag]
+    language.turn.warm()
+    assert not re.search("[0-9]", speakable(text, tag))
+    for dictated in (False, True):
+        language.turn.as_said(text, dictated)
+    assert spent(lambda: speakable(text, tag), LONGEST_S) < LONGEST_S
 
 
+@pytest.mark.parametrize("tag", LANGUAGES)
 @pytest.mark.parametrize("after", ["", "1", " ", "- "], ids=["alone", "one", "space", "dash"])
-@pytest.mark.parametrize("sign", BEGINS, ids=ascii)
-def test_a_long_row_takes_little_time(sign: str, after: str) -> None:
+def test_a_long_row_takes_little_time(tag: str, after: str) -> None:
     """Of any sign that a form can begin with, in each way that a pattern may part it."""
-    for part in (sign, sign + after, sign * 4 + after):
-        row = (part * LONGEST)[:LONGEST] + after
-        assert spent(partial(speakable, row), LONGEST_S) < LONGEST_S
+    for sign in LANGUAGES[tag].forms.begins():
+        for part in (sign, sign + after, sign * 4 + after):
+            row = (part * LONGEST)[:LONGEST] + after
+            assert spent(partial(speakable, row, tag), LONGEST_S) < LONGEST_S, ascii(sign)
 
 
 WHOLE = (

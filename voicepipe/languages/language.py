@@ -23,7 +23,8 @@ class CompletenessRule(NamedTuple):
 
 
 class AgentTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What an agent says of itself in one language, where its file has nothing else (`agent.Agent`)."""
+    """What an agent says of itself in one language, where its file has nothing else. Keys as in `agent.Agent`, whose
+    defaults are the English ones, but for those that are explained here (`agent_texts.py`)."""
 
     interrupt: tuple[str, ...]
     acknowledgement: str
@@ -32,6 +33,13 @@ class AgentTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     transfer_failed: str
     cannot_transfer: str
     not_understood: tuple[str, ...]
+    denied: str
+    """That of each intent (`agent.Intent`)."""
+    opening: str
+    """Said by the embedded language engine in place of a greeting, where the agent has none and a client asks for a
+    reply before the caller has spoken."""
+    no_model: str
+    """Said by the embedded language engine for an agent without intents."""
 
 
 @dataclass(frozen=True, slots=True)

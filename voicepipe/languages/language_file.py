@@ -33,8 +33,12 @@ class WordLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """A word of a number; digits need not be in it."""
     before_numbers: str
     """"at", "for", "until": a number behind one of them is mostly whole."""
+    pairs: str = ""
+    """A pattern of one or more words that are said for two digits: "twelve", "thirty four"."""
     phone_digits: int = 8
-    """A telephone number has at least so many words; fewer where digits are said in pairs."""
+    """A telephone number has at least so many digits: words, of which `pairs` count twice."""
+    short_digits: int = 4
+    """A number behind `short_number_of` has at least so many."""
 
 
 class WordRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -97,6 +101,8 @@ class LanguageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     in the next line behind a "|"."""
     number_of: Pattern
     """Found before the digits of a telephone number: "my number is"."""
+    short_number_of: str = ""
+    """Found before the digits of other numbers, which are often shorter: "my booking number", "ends in"."""
     my_number_is: str
     """A beginning of a sentence that tells a telephone number."""
     words: WordLists

@@ -27,13 +27,17 @@ MOST_WORDS = 8
 NAME_WORDS = 4
 LONG_NUMBER = 3
 """Words of a number that is mostly whole."""
+NEVER = "(?!)"
+"""A pattern that is nowhere."""
 SENTENCE_WORDS = 60
 """Words at the end of a turn that rules look at. More take time, and are other sentences."""
 LOOKED_BACK = 400
 """Characters of the agent's words among which a question is looked for."""
 QUESTION = re.compile(r"[^.?!¿¡]*\?")
-NUMERALS = re.compile(r"(?<![\w.,:/-])\d(?:[ .-]?\d){5,}(?![\w%€$]|[.,:/]\d)")
-"""Digits of a telephone number, as a recogniser writes them."""
+NUMERALS = re.compile(r"(?<![\w.,:/+-])0(?: ?\d){5,}(?![\w%€$]|[.,:/-]\d)")
+"""A telephone number: each of its digits counts, also where people say two at once."""
+DIGITS_ALONE = re.compile(r"(?<![\w.,:/])(?:\d{2}(?! ?[^\W\d])|\d{3,})(?![\w°%€$]|[.,:/]\d)")
+"""Digits that are no time, no date and count nothing."""
 
 
 def language_by_file(tag: str, forms: Forms) -> Language:
@@ -60,11 +64,15 @@ class SentenceWords:
 
     def __init__(self, file: LanguageFile, forms: Forms, grammar: str) -> None:
         lists = file.words
-        self.digits = frozenset(lists.digits.split())
+        self.digits, self._fillers = frozenset(lists.digits.split()), frozenset(lists.fillers.split())
         self._file, self._forms, self._grammar = file, forms, grammar
         self._leads_on, self._last = frozenset(lists.leads_on.split()), frozenset(lists.last.split())
         self._before_numbers = frozenset(lists.before_numbers.split())
         self._number, self._number_of = re.compile(lists.numbers), whole_words(file.number_of)
+        self._pairs, self._short_number_of = (
+            whole_words(lists.pairs or NEVER),
+            whole_words(file.short_number_of or NEVER),
+        )
         self.rules = (
             CompletenessRule("in the middle of a number", self._inside_a_number, -6.0),
             CompletenessRule("the last word leads on", self._leads, -6.0),
@@ -78,17 +86,19 @@ class SentenceWords:
         return self.counted().probability(said)
 
     def warm(self) -> None:
-        """Counts callers' sentences and compiles the patterns, which takes a second the first time."""
+        """Makes what takes long the first time, a second or so: the counts of callers' sentences, the patterns, and the
+        forms with the libraries behind them."""
         self.counted()
         for rule in self.rules:
             rule.holds([""])
+        self._as_said("1 km", False)
 
     def _as_said(self, text: str, dictated: bool) -> str:
         if len(text) > LONGEST:
             return plain(text)
         spaced = NUMERALS.sub(lambda found: " ".join(re.findall(r"\d", found[0])), text)
         if dictated:
-            spaced = re.sub(r"(?<=\d)(?=\d)", " ", spaced)
+            spaced = DIGITS_ALONE.sub(lambda found: " ".join(found[0]), spaced)
         return plain(together(pieces_by(self._forms, spaced))) or plain(text)
 
     def _counted(self) -> SentenceEnds:
@@ -120,12 +130,18 @@ class SentenceWords:
         return word in self.digits or bool(self._number.fullmatch(word))
 
     def _inside_a_number(self, words: list[str]) -> bool:
-        """Too few digits for a telephone number."""
+        """Too few digits for a telephone number, or for another that was named."""
+        words = [word for word in words if word not in self._fillers]
         said = sum(1 for _ in takewhile(self._is_number, reversed(words)))
-        if not 0 < said < self._file.words.phone_digits:
+        number, before = " ".join(words[len(words) - said :]), " ".join(words[: len(words) - said])
+        digits = len(self._pairs.sub("two digits", number).split())
+        lists = self._file.words
+        if self._short_number_of.search(before):
+            return 0 < digits < lists.short_digits
+        if not 0 < digits < lists.phone_digits:
             return False
-        one_by_one = all(word in self.digits for word in words[-said:])
-        dictated = (one_by_one and said >= DICTATED) or self._number_of.search(" ".join(words[:-said]))
+        one_by_one = all(word in self.digits for word in words[-said:][: SPOKEN if lists.pairs else said])
+        dictated = (one_by_one and said >= DICTATED) or self._number_of.search(before)
         return bool(dictated) and not self._is_complete(words)
 
     def _leads(self, words: list[str]) -> bool:

@@ -8,7 +8,7 @@ import re
 import string
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 DIGITS = string.digits
 LETTERS = string.ascii_letters
@@ -21,10 +21,10 @@ END = rf"(?![\w½¼¾]|[.:/{HYPHENS}][0-9]|,[0-9]{{3}}(?![0-9]))"
 """Where a number may end: nothing that belongs to it follows."""
 DASH = "(?:--?|[‐‑–−~]| [-–−] )"
 """Between the two ends of a range."""
-
-
 CURRENCY = "$€£¥\u20a0-\u20cf"
 """Signs of money, for a class of signs."""
+COUNTRY = re.compile("[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|[0-9]{3}")
+"""The country codes of E.164."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +51,24 @@ def constant(name: str, begins: str, pattern: str, said: str) -> WrittenForm:
 
 class Forms:
     """The written forms of one language. The first that fits at a position is taken, so longer and more special ones
-    stand first."""
+    stand first. The table is made when it is first used: a language's patterns take some 50 ms."""
 
     def __init__(self, forms: Iterable[WrittenForm]) -> None:
-        every = tuple(forms)
+        self._forms = forms
+
+    @cached_property
+    def _at(self) -> dict[str, tuple[WrittenForm, ...]]:
+        every = tuple(self._forms)
         characters = {character for each in every for character in each.begins}
-        self._at = {character: tuple(each for each in every if character in each.begins) for character in characters}
-        self._some = {letter: _any(self._at[letter]) for letter in characters.intersection(string.ascii_lowercase)}
+        return {character: tuple(each for each in every if character in each.begins) for character in characters}
+
+    @cached_property
+    def _some(self) -> dict[str, re.Pattern[str]]:
+        return {letter: _any(self._at[letter]) for letter in set(self._at).intersection(string.ascii_lowercase)}
+
+    def begins(self) -> list[str]:
+        """All characters that a form can begin with."""
+        return sorted(self._at)
 
     def find(self, text: str, at: int) -> tuple[int, str] | None:
         """The end of the form at `at`, and what is said for it; None: there is none."""

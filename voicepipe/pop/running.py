@@ -81,7 +81,7 @@ async def member(
         ToolRunner(ca=config.tls.ca) as tools,
     ):
         pop = Pop(config, agents, engines, tools, records, traces, parts, predecessor)
-        pop.log_what_is_missing()
+        await asyncio.to_thread(pop.log_what_is_missing)
         editions: PopEditions | None = None
         if bus:
             pop.membership = Membership(bus, config, pop.condition)

@@ -1,5 +1,6 @@
 """English: all that is known of it, in one place."""
 
+from voicepipe.agent import Agent, Intent
 from voicepipe.languages.en import answers
 from voicepipe.languages.en.as_said import as_said
 from voicepipe.languages.en.callers import callers_ends
@@ -7,14 +8,19 @@ from voicepipe.languages.en.completeness import DIGITS, RULES
 from voicepipe.languages.en.forms import FORMS
 from voicepipe.languages.language import AgentTexts, Language, TurnWords
 
+AGENT = Agent(name="")
+"""Has the English texts: they are the defaults of an agent's keys."""
 TEXTS = AgentTexts(
-    interrupt=("stop", "wait", "no", "hold on", "excuse me"),
-    acknowledgement="One moment.",
-    fallback="Sorry, I am having trouble right now. Could you say that again?",
-    no_input=("Are you still there?", "I cannot hear you, so I will say goodbye."),
-    transfer_failed="I am sorry, nobody can take your call right now. Can I help you myself?",
-    cannot_transfer="I am sorry, I cannot put you through from here.",
-    not_understood=("Sorry, I did not catch that. Could you say it again?",),
+    interrupt=AGENT.interrupt,
+    acknowledgement=AGENT.acknowledgement,
+    fallback=AGENT.fallback,
+    no_input=AGENT.no_input,
+    transfer_failed=AGENT.transfer_failed,
+    cannot_transfer=AGENT.cannot_transfer,
+    not_understood=AGENT.not_understood,
+    denied=Intent(name="", examples=("",)).denied,
+    opening="Hello, how can I help you?",
+    no_model="I cannot answer that, since I have no language model.",
 )
 TURN = TurnWords(
     as_said=lambda text, dictated: as_said(text, dictated=dictated),

@@ -1,15 +1,15 @@
 """Numbers, days, months and people in English words, and what is no name: for all who read what callers say, and for
 what the voice says."""
 
+from voicepipe.languages.digits_file import by_value, digits_file
+
 WEEKDAYS = tuple("monday tuesday wednesday thursday friday saturday sunday".split())
 MONTHS = tuple("january february march april may june july august september october november december".split())
 
-UNITS = tuple(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen".split()
-)
-"""Each at its own index."""
-TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
+_DIGITS = digits_file("en")
+UNITS = tuple(words[0] for words in by_value(f"{_DIGITS.units} {_DIGITS.teens}"))
+"""0 to 19, each at its own index."""
+TENS = {words[0]: 20 + 10 * index for index, words in enumerate(by_value(_DIGITS.tens))}
 NUMBERS = {word: number for number, word in enumerate(UNITS)} | TENS
 ORDINALS = {
     word: number

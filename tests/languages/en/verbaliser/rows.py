@@ -27,7 +27,7 @@ def rows(table: str) -> pytest.MarkDecorator:
             for place, row in {
                 "alone": Row(partial(speakable, written), spoken),
                 "in a sentence": _in_a_sentence(written, f"Sure: {spoken.removesuffix('.')}"),
-                "in German": Row(partial(_digits_in_german, written), _digits(re.sub(r"https?://\S*", "", written))),
+                "in Dutch": Row(partial(_digits_in_dutch, written), _digits(re.sub(r"https?://\S*", "", written))),
             }.items()
         ],
     )
@@ -37,8 +37,8 @@ def _in_a_sentence(written: str, begin: str) -> Row:
     return Row(lambda: speakable(f"Sure: {written}, then.")[: len(begin)], begin)
 
 
-def _digits_in_german(written: str) -> str:
-    return _digits(speakable(written, "de"))
+def _digits_in_dutch(written: str) -> str:
+    return _digits(speakable(written, "nl"))
 
 
 def _digits(text: str) -> str:

@@ -94,8 +94,8 @@ class Texts:
             self._tokenizer: Any = Tokenizer.from_file(str(checkpoint.directory / "tokenizer.json"))
         except Exception as error:  # tokenizers raises nothing narrower
             raise EngineError(f"{checkpoint.directory / 'tokenizer.json'} cannot be read: {error}") from None
-        prompts = _prompts(checkpoint) if checkpoint.many_languages else {}
-        self._prompts = {name.lower(): number for name, number in prompts.items()}
+        numbers = prompts(checkpoint) if checkpoint.many_languages else {}
+        self._prompts = {name.lower(): number for name, number in numbers.items()}
 
     def text(self, tokens: list[int]) -> str:
         written: str = self._tokenizer.decode(tokens, skip_special_tokens=True)
@@ -114,8 +114,8 @@ class Texts:
         return named.get(wanted, named.get(wanted.split("-")[0], named.get(AUTO, 0)))
 
 
-def _prompts(checkpoint: Checkpoint) -> dict[str, int]:
-    """The numbers of languages, by the model's files, or else by transformers."""
+def prompts(checkpoint: Checkpoint) -> dict[str, int]:
+    """The model's numbers of languages (BCP 47, and AUTO), by its files, or else by transformers."""
     if said := checkpoint.prepared.get("prompt_dictionary"):
         return dict(said)
     from transformers.models.nemotron3_5_asr.processing_nemotron3_5_asr import DEFAULT_PROMPT_DICTIONARY

@@ -4,15 +4,13 @@ digits."""
 import re
 
 from voicepipe.languages.en.verbaliser.numbers import cardinal, digits, grouped
-from voicepipe.languages.written_form import DIGITS, END, HYPHEN, HYPHENS, WrittenForm, before, form
+from voicepipe.languages.written_form import COUNTRY, DIGITS, END, HYPHEN, HYPHENS, WrittenForm, before, form
 
 EXTENSION = r"(?:,? ?(?:[eE]xt(?:ension|[.])?|x|#)[ .:]{0,2}#?(?P<extension>[0-9]{1,6}))?"
 GROUPS = "|".join(rf"\(?[0-9]{{2,5}}\)?(?:{joint}[0-9]{{2,6}}){{1,5}}" for joint in (" ", "[.]", HYPHEN))
 MIXED = rf"\(?[0-9]{{2,5}}\)? ?[0-9]{{2,4}}(?:[ {HYPHENS}][0-9]{{2,5}}){{1,3}}"
 NANP = rf"(?:1[ ./{HYPHENS}]?)?\(?[2-9][0-9]{{2}}\)?[ ./{HYPHENS}]?[2-9][0-9]{{2}}[ .{HYPHENS}]?[0-9]{{4}}"
 """The North American plan's: 416-555-0192, with or without a 1 before it."""
-COUNTRY = re.compile("[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|[0-9]{3}")
-"""The country codes of E.164."""
 CALLED = re.compile(
     r"(?i)\b(?:call|dial|text|phone|ring|contact|reach)(?:ing)?(?: (?:[0-9]{3}|or|and|to|at|us|me|on)\b,?){0,3} $"
 )
