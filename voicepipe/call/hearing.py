@@ -122,7 +122,9 @@ class Hearing:
     def _open_at(self, start: int) -> None:
         item_id, engines = self._ids.new("item"), self._engines
         agent = self._settings.agent
-        hints = AsrHints(agent.language, self._asked(), agent.vocabulary, eager=agent.reads_ahead)
+        hints = AsrHints(
+            agent.language, self._asked(), agent.vocabulary, eager=agent.reads_ahead, languages=agent.languages
+        )
 
         def make_stream() -> AsrStream:
             with owned_by(self._call_id):
@@ -270,6 +272,8 @@ class Hearing:
         """Feed the words and the silence that they require."""
         utterance.record.stamp("words", self._clock())
         utterance.text = heard.text
+        utterance.end = self._front_end.last_voiced
+        self._turns.words_known()
         verdict = self._endpointer.judge(replace(heard, text=utterance.turn_words, asked=self._asked()))
         utterance.record.confident, utterance.record.endpoint = verdict.confident, verdict.reason
         interrupts = self._settings.agent.is_interrupted(utterance.text)

@@ -116,7 +116,9 @@ class Speaking:
     def begin(self, order: ReplyOrder) -> None:
         """A reply that no turn of the caller's asked for. It queues behind the last sound of the one before."""
         self.discard()
-        record = TurnRecord(self._context.ids.new("turn"), by_request=True)
+        agent = order.settings.agent
+        language = agent.language if len(agent.languages) > 1 else ""
+        record = TurnRecord(self._context.ids.new("turn"), by_request=True, language=language)
         self._commit(self._started(Reply(self._context, order, record)))
         self._listener.reply_began()
 

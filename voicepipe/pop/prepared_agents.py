@@ -19,6 +19,7 @@ from voicepipe.engines.asr.heard_languages import heard_languages, unheard
 from voicepipe.engines.base import Answering, ChoosesAgents, Engines
 from voicepipe.engines.tts.spoken_languages import foreign_voice
 from voicepipe.languages.agent_texts import unspoken_texts
+from voicepipe.languages.loading import load_languages
 from voicepipe.records import signing
 
 log = logging.getLogger(__name__)
@@ -99,6 +100,7 @@ class PreparedAgents:
             while True:
                 await asyncio.sleep(EVERY_S)
                 if await asyncio.to_thread(self._agents.refresh):
+                    await asyncio.to_thread(load_languages, [*self._agents])
                     self._tts_cache.learn(self._agents)
                     if warming:
                         warming.cancel()

@@ -22,7 +22,7 @@ from voicepipe.directory.editions.edition_store import EditionStore
 from voicepipe.directory.editions.pop_editions import PopEditions, begun, store_of
 from voicepipe.engines.base import Engines
 from voicepipe.engines.loader import loaded
-from voicepipe.languages.known import language_of
+from voicepipe.languages.loading import load_languages
 from voicepipe.observe.traces import traced
 from voicepipe.pop.membership import Membership
 from voicepipe.pop.pop import Pop
@@ -73,8 +73,7 @@ async def member(
     its = await asyncio.to_thread(begun, own, store, agent_file)
     config, agents, parts = its.config, its.agents, TakeoverParts()
     lock = predecessor.inherited.lock if predecessor else None
-    for tag in {agent.language for agent in agents}:
-        await asyncio.to_thread(language_of(tag).turn.warm)  # The first call need not wait for the counting.
+    await asyncio.to_thread(load_languages, agents)  # The first call need not wait for it.
     async with (
         kept(config, partial(hooks_of, config, agents), parts, lock) as records,
         traced(config) as traces,

@@ -11,6 +11,7 @@ from tests.engines.contract import tone
 from voicepipe.audio import RATE
 from voicepipe.base.errors import EngineError
 from voicepipe.engines.asr.whisper import GAP, LONG, WhisperStream
+from voicepipe.engines.asr.whisper_language import PassageLanguage
 from voicepipe.engines.asr.whisper_model import LONGEST, Passage, WhisperReading
 from voicepipe.engines.asr.whisper_schedule import Passes
 from voicepipe.engines.asr.whisper_words import WhisperWord
@@ -57,7 +58,7 @@ class FakeModel:
         if cut:
             words.append(WhisperWord(f" perhaps{cut}", (1000 + cut,)))
             ends = (*ends, pcm.size)
-        return WhisperReading(tuple(words), ends if passage.timed else (), "en")
+        return WhisperReading(tuple(words), ends if passage.timed else (), PassageLanguage("en", sure=True))
 
 
 def spoken(words: int, first: int = 10) -> Any:
@@ -265,7 +266,7 @@ async def test_a_recording_that_comes_at_once_is_read_window_by_window() -> None
 
 async def test_noise_without_words_does_not_pile_up() -> None:
     model = FakeModel()
-    model._read = lambda passage: WhisperReading((), (), "en")  # type: ignore[method-assign]
+    model._read = lambda passage: WhisperReading((), (), PassageLanguage("en", sure=True))  # type: ignore[method-assign]
     stream, partials = opened(model)
     for _ in range(90):
         stream.feed(tone(1.0))

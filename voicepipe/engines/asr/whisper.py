@@ -27,6 +27,7 @@ from voicepipe.engines.base import NO_HINTS, AsrHints, Hypothesis, OnPartial
 from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
 from voicepipe.engines.hosting.threaded import RecogniserCore, loaded
 from voicepipe.languages.known import language_of
+from voicepipe.languages.written_language import LikelyLanguage
 
 LONG = ms_to_samples(12_000)
 """Sound of words that stand is dropped when there is more than this: reading it all again would take too long."""
@@ -59,7 +60,8 @@ class WhisperAsr(SupervisedEngine[RecogniserCore[Passes, LoadedWhisper]]):
         if self.last is None:
             raise EngineError("WhisperAsr was not started.")
         every = ms_to_samples(self._config.partial_ms)
-        language = None if self._config.detect_language else hints.language
+        several = len(hints.languages) > 1
+        language = None if self._config.detect_language and not several else hints.language
         return WhisperStream(self.last.queue, on_partial, language, every, hints)
 
     async def _load(self) -> RecogniserCore[Passes, LoadedWhisper]:
@@ -105,6 +107,8 @@ class WhisperStream:
         self._passes = passes
         self._on_partial = on_partial
         self._language = language
+        self._languages = hints.languages if len(hints.languages) > 1 else ()
+        self._likely = LikelyLanguage()
         self._vocabulary = hints.vocabulary
         self._every = every // (EAGER if hints.eager else 1)
         self._sound = WhisperSound()
@@ -147,7 +151,7 @@ class WhisperStream:
         if self._sound.unread and not self.over:
             await self._read()
         until = self._covered if self._sound.unread else self._sound.fed
-        return Hypothesis(self._transcript.text, until, self._full_stop)
+        return Hypothesis(self._transcript.text, until, self._full_stop, language=self._likely)
 
     async def finish(self) -> Hypothesis:
         self._finishing = True
@@ -192,7 +196,8 @@ class WhisperStream:
         # A pass for a long sound tells which words' sound may be dropped.
         wanted = None if timed else partial(self._still_wanted, sound.end, self._in_gap)
         return Passage(
-            pcm, voiced, end, self._language, wide, timed, self._vocabulary, wanted, sound.start, upto, sound.fed
+            pcm, voiced, end, self._language, self._languages, wide, timed, self._vocabulary, wanted, sound.start,
+            upto, sound.fed,
         )  # fmt: skip
 
     def _still_wanted(self, end: int, in_gap: bool) -> bool:
@@ -216,8 +221,10 @@ class WhisperStream:
             return  # A pass that began later was faster.
         if passage.start != self._sound.start:  # Its first words are dropped.
             return self._again()
-        if reading.sure:
-            self._language = reading.language
+        if self._languages:
+            self._likely = reading.language.likely  # Each pass has heard more of it.
+        elif reading.language.sure:
+            self._language = reading.language.name
         more, text = self._transcript.push(reading.words), self._transcript.text
         self._covered, self._latest = passage.fed, passage.upto
         if reading.words or not text:  # Otherwise the last words are some whose sound has been dropped.
@@ -231,7 +238,7 @@ class WhisperStream:
             self._answer(passage.upto)
         if not self._finishing and (more or text != self._delivered or self._in_gap):
             self._delivered = text
-            self._on_partial(Hypothesis(text, passage.fed, lags=True))
+            self._on_partial(Hypothesis(text, passage.fed, lags=True, language=self._likely))
 
     def on_failure(self, error: Exception) -> None:
         """As `PassClient.on_failure`. Who waits gets the error; nobody misses a partial."""

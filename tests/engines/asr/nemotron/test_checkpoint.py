@@ -42,6 +42,7 @@ def test_text_is_written_as_the_models_tokenizer_does(folder: Path) -> None:
     texts = Texts(read(folder))
     assert texts.text([0, 1, 2, 3]) == "hello world" and texts.text([]) == ""
     assert texts.text([0, 4, 1, 2]) == "hello world", "the language that it heard is none of the words"
+    assert texts.heard([0, 4, 1, 2], ("en", "de-AT")).tag == "de-AT" and not texts.heard([0, 4], ("en", "fr")).tag
     assert texts.prompt("de") == 0, "the English model knows no other"
 
 
