@@ -32,7 +32,7 @@ def test_every_language_with_rules_has_sentences() -> None:
     assert {*BY_FILE, "en"} == set(LANGUAGES)
 
 
-@pytest.mark.parametrize(("tag", "part"), product(BY_FILE, ("development", "held_out")))
+@pytest.mark.parametrize(("tag", "part"), [*product(BY_FILE, ("development", "held_out"))])
 def test_the_evidence_tells_whole_sentences_from_begun_ones(tag: str, part: str) -> None:
     end = Endpointer(EndpointConfig(), turn=language_of(tag).turn)
     known = sentences(tag, part)
