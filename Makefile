@@ -36,7 +36,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
   /usr/lib/*/kamailio/modules/tls.so:kamailio-tls-modules:calls_by_TLS_through_Kamailio
 
 # Weights that tests hear, speak and judge with: fetched once, then looked at (a second).
-MODELS := Systran/faster-whisper-tiny.en smart-turn-v3.2 kokoro-v1.0.int8
+MODELS := Systran/faster-whisper-tiny.en Systran/faster-whisper-base smart-turn-v3.2 kokoro-v1.0.int8
 
 .PHONY: help demo models test test-system test-clients test-engines test-containers lint types bench bench-address bench-attacks bench-beside bench-endpointing bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots dist venv system clean
 .DEFAULT_GOAL := help
@@ -49,7 +49,7 @@ demo: $(VENV)/.run  ## A PoP on this machine, with one spoken call placed to it
 	@$(BIN)/voicepipe demo $(ARGS)
 
 # Without a network the tests that need none still run; in CI none may be left out.
-models: $(VENV)/.run  ## The weights that the tests need (180 MB, once)
+models: $(VENV)/.run  ## The weights that the tests need (330 MB, once)
 	@$(BIN)/voicepipe models pull $(MODELS) || test "$$CI" != true
 
 # Else every process that a test starts compiles the package, and every worker of pytest all tests.

@@ -34,7 +34,8 @@ HUMAN, HUMAN_PAUSE = "human", "human_pause"
 """Prompts spoken by people, from packages of Debian (`prompts.py`): as they are, and with a pause put in."""
 FOREIGN = {f"{HUMAN}_{language}": language for language in prompts.LANGUAGES if language != "en"}
 """The same in other languages."""
-PEOPLE = (HUMAN, HUMAN_PAUSE, *FOREIGN)
+WITH_PAUSE = {HUMAN_PAUSE: "en"} | {f"{HUMAN_PAUSE}_{language}": language for language in FOREIGN.values()}
+PEOPLE = (HUMAN, HUMAN_PAUSE, *(f"{kind}_{language}" for language in FOREIGN.values() for kind in (HUMAN, HUMAN_PAUSE)))
 PAUSE_MS = (300, 700)
 HESITATION_MS, HESITATION_SPREAD, HESITATION_MOST_MS = 450, 0.6, 3000
 """Median, and standard deviation of the natural logarithm: silent pauses in speech are spread log-normally (Campione
@@ -93,13 +94,13 @@ def load(kinds: Sequence[str] = KINDS + GUEST_KINDS) -> list[Utterance]:
 
 def people(kind: str) -> list[Utterance]:
     """Prompts spoken by people. Raises ProbeError: their package is not installed."""
-    if kind != HUMAN_PAUSE:
+    if kind not in WITH_PAUSE:
         return [_spoken_by_people(prompt, kind) for prompt in prompts.read(FOREIGN.get(kind, "en"))]
     return [
         msgspec.structs.replace(
             _spoken_by_people(prompt, kind), before=" ".join(prompt.words[: pause.words]), cut_ms=pause.cut_ms
         )
-        for prompt, pause in prompts.pauses().items()
+        for prompt, pause in prompts.pauses(WITH_PAUSE[kind]).items()
     ]
 
 
@@ -124,7 +125,7 @@ def speech(utterance: Utterance, seed: int) -> Speech:
     if not utterance.cut_ms:
         return Speech(clip, voiced_span(clip))
     pause = ms_to_samples(pause_ms(utterance.kind, rng_for(seed, utterance.id)), WIRE_RATE)
-    room = quietest(clip) if utterance.kind == HUMAN_PAUSE else None
+    room = quietest(clip) if utterance.kind in WITH_PAUSE else None
     return with_pause(clip, ms_to_samples(utterance.cut_ms, WIRE_RATE), pause, room)
 
 

@@ -76,9 +76,9 @@ def _plain(lines: str, folder: Path) -> Iterator[Prompt]:
 
 
 @lru_cache
-def pauses(share: Path = SHARE, table: Path = PAUSES) -> dict[Prompt, Pause]:
-    """The English prompts that have a place for a pause, with it. Raises ProbeError as `read`."""
-    known = msgspec.json.decode(table.read_bytes(), type=dict[str, Pause])
-    placed = {prompt: known[prompt.name] for prompt in read("en", share) if prompt.name in known}
+def pauses(language: str, share: Path = SHARE, table: Path = PAUSES) -> dict[Prompt, Pause]:
+    """The prompts that have a place for a pause, with it. Raises ProbeError as `read`."""
+    known = msgspec.json.decode(table.read_bytes(), type=dict[str, dict[str, Pause]]).get(language, {})
+    placed = {prompt: known[prompt.name] for prompt in read(language, share) if prompt.name in known}
     # Another edition of the recordings has its words elsewhere.
     return {prompt: pause for prompt, pause in placed.items() if zlib.crc32(prompt.file.read_bytes()) == pause.crc}

@@ -7,7 +7,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from latency_probes.clips import FOREIGN, GUEST_KINDS, HARD, HUMAN, HUMAN_PAUSE
+from latency_probes.clips import FOREIGN, GUEST_KINDS, HARD, HUMAN, HUMAN_PAUSE, WITH_PAUSE
 from latency_probes.guests import Visit
 from latency_probes.plan import SETS
 from latency_probes.records import OverResult, TurnResult
@@ -25,6 +25,7 @@ TITLES = {
     "hard": "synthetic, hard",
     "hard_pause": "synthetic, hard, with a pause",
 } | {kind: f"human prompts, {language}" for kind, language in FOREIGN.items()}
+TITLES |= {kind: f"{TITLES[HUMAN_PAUSE]}, {language}" for kind, language in WITH_PAUSE.items() if kind not in TITLES}
 """Rows of natural voices are called as their sets."""
 ANSWERED = ("right", "wrong")
 """Outcomes whose gap counts: an acknowledgement or a fallback is not the answer."""

@@ -23,6 +23,8 @@ from voicepipe.base.ranges import (
 from voicepipe.base.secret_source import SecretPair, check_pairs
 from voicepipe.base.words import plain
 
+LanguageTag = Annotated[str, Meta(pattern=LANGUAGE)]
+"""BCP 47."""
 Part = Literal[
     "instructions", "tools", "tool_choice", "voice", "speed", "turn_detection", "output_modalities",
     "max_output_tokens", "conversation",
@@ -260,7 +262,11 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     speed: Speed = 1.0
     pronounce: dict[str, str | Pronunciation] = {}
     """A word, or several -> how every voice says it. What people read stays as it is written."""
-    language: Annotated[str, Meta(pattern=LANGUAGE)] = "en"
+    language: LanguageTag = "en"
+    languages: tuple[LanguageTag, ...] = ()
+    """Those in which callers may speak, `language` among them, in which it begins; empty: that one alone."""
+    voices: dict[LanguageTag, str] = {}
+    """Language -> the voice that speaks it, where `voice` does not."""
     time_zone: str = ""
     """IANA name of the time zone in which it tells dates and times, such as "Europe/Berlin"; empty: the host's."""
     variables: dict[str, str] = {}
@@ -312,6 +318,11 @@ class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     not_understood: tuple[str, ...] = ("Sorry, I did not catch that. Could you say it again?",)
     """Said to a turn without words, by `frontdesk` also to words that it cannot place; rotated, so that a caller who
     is not understood twice does not hear the same words."""
+
+    @property
+    def spoken(self) -> tuple[LanguageTag, ...]:
+        """The languages in which it answers."""
+        return self.languages or (self.language,)
 
     @property
     def reads_ahead(self) -> bool:

@@ -32,6 +32,11 @@ def parser() -> argparse.ArgumentParser:
     network.set_defaults(run=_network)
     whisper = parts.add_parser("whisper", help="how soon small Whispers have the words on this CPU; nothing is fetched")
     whisper.set_defaults(run=_whisper)
+    languages = parts.add_parser(
+        "languages", help="how well the language of people's prompts is told; needs Whisper base"
+    )
+    languages.add_argument("--each", type=positive, default=50, help="recordings of each language (default 50)")
+    languages.set_defaults(run=_languages)
     sip = parts.add_parser("sip", help="calls by SIP, 30 and 50 a second; needs sipp")
     sip.set_defaults(run=_sip)
     directory = parts.add_parser("directory", help="how soon a directory answers, and how well it chooses")
@@ -45,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
     tools.add_argument("--calls", type=positive, default=10, help="to each of the two agents (default 10)")
     tools.add_argument("--takes-ms", type=positive, default=400, help="what the tool takes (default 400)")
     tools.set_defaults(run=_tools)
-    for part in (media, network, whisper, sip, upgrade, tools, *_directory_parts(directory)):
+    for part in (media, network, whisper, languages, sip, upgrade, tools, *_directory_parts(directory)):
         add_json(part)
     return cli
 
@@ -100,6 +105,12 @@ def _whisper(options: argparse.Namespace) -> int:
     from latency_probes.components import whisper
 
     return whisper.run(options.json)
+
+
+def _languages(options: argparse.Namespace) -> int:
+    from latency_probes.components import languages
+
+    return languages.run(options.each, options.json)
 
 
 def _sip(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.scripted import ScriptedTts
 from tests.support.waiting import until
-from voicepipe.agent import Pronunciation
+from voicepipe.agent import Agent, Pronunciation
 from voicepipe.audio import RATE
 from voicepipe.call.speech import KEPT, KEPT_BYTES, PhraseSpeaker
 from voicepipe.engines.base import Speech, Word
@@ -49,7 +49,7 @@ async def test_without_times_long_words_take_longer_and_the_silence_at_the_end_i
 
 async def test_what_is_said_otherwise_is_heard_as_it_is_written() -> None:
     own: dict[str, str | Pronunciation] = {"IKEA": "eye key ah", "New York": "/njuː ˈjɔːk/"}
-    speaker = PhraseSpeaker(Voice(100, 200, 300, 400, 500), RATE, pronounce=own)
+    speaker = PhraseSpeaker(Voice(100, 200, 300, 400, 500), RATE, Agent("a", pronounce=own))
     (phrase,) = [phrase async for phrase in speaker.say("At IKEA, now.", voice="", speed=1)]
     assert phrase.text == "At IKEA, now."
     assert phrase.words == (("At ", 100), ("IKEA, ", 400), ("now.", 500))

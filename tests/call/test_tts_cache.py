@@ -12,8 +12,8 @@ from voicepipe.audio import RATE
 from voicepipe.base.errors import EngineError
 from voicepipe.call.speech import PhraseSpeaker
 from voicepipe.call.tts_cache import AGAIN_S, TtsCache
-from voicepipe.conversation.pronunciation import BEGINS, ENDS
 from voicepipe.engines.base import Speech
+from voicepipe.languages.pronunciation import BEGINS, ENDS
 
 pytestmark = pytest.mark.virtual_time
 AGENT = Agent(
@@ -69,8 +69,10 @@ async def test_agents_without_a_voice_s_name_are_made_ahead_by_their_language() 
     await made(tts_cache)
     assert tts.spoken.count("Oh.") == 2
     for language in ("en", "de"):
-        assert PhraseSpeaker(tts, RATE, language, made_ahead=tts_cache).has("Oh.", voice="", speed=1.0)
-    assert not PhraseSpeaker(tts, RATE, "fr", made_ahead=tts_cache).has("Oh.", voice="", speed=1.0)
+        assert PhraseSpeaker(tts, RATE, Agent("a", language=language), made_ahead=tts_cache).has(
+            "Oh.", voice="", speed=1.0
+        )
+    assert not PhraseSpeaker(tts, RATE, Agent("a", language="fr"), made_ahead=tts_cache).has("Oh.", voice="", speed=1.0)
 
 
 @pytest.mark.parametrize(("reads", "spoken"), [(True, f"Ask {BEGINS}ʃɪvˈɔːn{ENDS}."), (False, "Ask Shivawn.")])
@@ -85,7 +87,7 @@ async def test_what_is_made_ahead_is_said_as_the_agent_says_it(reads: bool, spok
     tts_cache.learn([Agent("desk", fallback="Ask Siobhan.", pronounce=own), Agent("other", fallback="Ask Siobhan.")])
     await made(tts_cache)
     assert {spoken, "Ask Siobhan."} <= {*tts.spoken}
-    speaker = PhraseSpeaker(tts, RATE, made_ahead=tts_cache, pronounce=own)
+    speaker = PhraseSpeaker(tts, RATE, Agent("a", pronounce=own), made_ahead=tts_cache)
     tts.spoken.clear()
     (phrase,) = [phrase async for phrase in speaker.say("Ask Siobhan.", voice="", speed=1.0)]
     assert (

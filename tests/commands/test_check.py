@@ -248,6 +248,8 @@ AGENTS = [
              "there is no voice 'en-uss'", "such as en-us", 'engines.tts = "auto"', status=0),
     in_agent("a language that is none", f'language = "English"\n{AGENT}',
              'language: cannot be "English"; allowed: a language as BCP 47 has it, such as "en"'),
+    in_agent("languages without the one in which it begins", f'languages = ["de", "fr"]\n{AGENT}',
+             "languages: en, in which it begins (language), is not among de, fr; add it"),
     in_agent("a language that is not heard", f'language = "de"\n{AGENT}',
              "'de' (language); whisper.model Systran/faster-whisper-tiny.en hears English alone: set it to "
              "Systran/faster-whisper-base", status=0),

@@ -233,14 +233,14 @@ def test_check_reads_directories(capsys: pytest.CaptureFixture[str]) -> None:
 def test_check_says_every_problem_and_goes_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     bad, agent, good = tmp_path / "bad.toml", tmp_path / "agent.toml", tmp_path / "good.toml"
     bad.write_text("[pop]\nslots = -1\n[turn]\nduck_db = 3")
-    agent.write_text("name = 'desk'\nvoices = 'x'")
+    agent.write_text("name = 'desk'\nvoise = 'x'")
     good.write_text("[pop]\nslots = 2")
     status, out, _ = said(capsys, "check", str(bad), str(agent), str(good))
     assert status == 2
     lines = out.splitlines()
     assert lines[0].startswith(f"{bad}: pop.slots: ")
     assert lines[1].startswith(f"{bad}: turn.duck_db: ")
-    assert lines[2].startswith(f"{agent}: voices: there is no such key; did you mean voice?")
+    assert lines[2].startswith(f"{agent}: voise: there is no such key; did you mean voice?")
     assert lines[3] == f"{good}: ok (configuration)"
 
 

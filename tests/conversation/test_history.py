@@ -1,5 +1,6 @@
 """What was said and heard, and the prompt that comes of it."""
 
+import unicodedata
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voicepipe.base.errors import ItemExists, ItemMismatch, ItemUnknown
+from voicepipe.base.words import written
 from voicepipe.conversation.events import Item
 from voicepipe.conversation.history import ITEM_CHARS, History, Ids, cut_at, item_bytes
 from voicepipe.conversation.prompt import Message, ToolCall
@@ -318,3 +320,22 @@ def test_prompts_begin_at_the_caller_s_last_words_also_around_a_repaired_cut_in(
     assert [item.id for item in made.visible()][:2] == ["a", "b"], "clients still see all"
     made.begin_at("a")
     assert [message.text for message in made.messages("")][:2] == ["hello", "Hello."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "أُرِيدُ حَجْزَ طاولةٍ.",
+        "שָׁלוֹם, מָה שְּׁלוֹמֵךְ?",
+        "मैं शुक्रवार को मेज़ चाहता हूँ।",
+        "ฉันต้องการจองโต๊ะ",
+        "テーブルを予約したいのですが。",
+    ],
+)
+def test_what_was_heard_of_a_reply_is_cut_between_characters_of_any_script(text: str) -> None:
+    words = list(written(text))
+    for heard in range(len(words) + 1):
+        cut = cut_at(zip(words, range(1, len(words) + 1), strict=True), heard)
+        assert text.startswith(cut) and len(words) > 1
+        rest = text[len(cut) :].lstrip()
+        assert not rest or unicodedata.category(rest[0])[0] != "M", "a mark stays on its letter"

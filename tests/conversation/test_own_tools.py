@@ -8,8 +8,10 @@ from voicepipe.conversation.own_tools import (
     SEND_KEYS_TOOL,
     is_target,
     keys_to_send,
+    language_wanted,
     number,
     partly_sent,
+    set_language_tool,
     sip_uri,
     target,
     transfer_tool,
@@ -89,3 +91,12 @@ def test_the_schema_of_keys_can_be_read_by_models() -> None:
 def test_what_was_sent_of_keys_is_told() -> None:
     assert partly_sent("1w2#", "1w", "interrupted") == 'Error: interrupted: "1w" was sent, and "2#" was not'
     assert partly_sent("1w2#", "", "no telephone") == "Error: not sent: no telephone"
+
+
+def test_a_language_is_one_of_the_agent_s() -> None:
+    tool = set_language_tool(("en", "fr-CA"))
+    assert tool.parameters["properties"]["language"]["enum"] == ["en", "fr-CA"] and "fr-CA: French" in tool.description
+    assert language_wanted('{"language": "fr-CA"}', ("en", "fr-CA")) == "fr-CA"
+    for wrong in ('{"language": "de"}', "{}", "fr-CA", '{"language": 1}'):
+        with pytest.raises(ToolError, match="must be one of: en, fr-CA"):
+            language_wanted(wrong, ("en", "fr-CA"))

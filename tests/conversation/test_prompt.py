@@ -5,8 +5,9 @@ import re
 import pytest
 
 from tests.support.hostile_values import HOSTILE
+from voicepipe.agent import Agent
 from voicepipe.call_settings import Origin
-from voicepipe.conversation.prompt import BEGAN, BEGINS, LONGEST, MOST, with_origin, without_origin
+from voicepipe.conversation.prompt import BEGAN, BEGINS, LONGEST, MOST, with_language, with_origin, without_origin
 
 
 def test_nothing_known_is_nothing_said() -> None:
@@ -21,6 +22,14 @@ def test_the_instructions_come_first_and_can_be_had_back() -> None:
         'headers: "X-Account" = "42", "X-Plan" = "gold".'
     )
     assert without_origin(read) == "Be brief."
+
+
+def test_the_language_that_the_caller_speaks_is_told_where_there_are_several() -> None:
+    agent = Agent("a", language="fr", languages=("en", "fr"))
+    read = with_origin(with_language("Be brief.", agent), Origin("+4930123456"), "Monday")
+    assert read.startswith("Be brief.\n\nThe caller speaks French now: answer in French.\n\n")
+    assert without_origin(read) == "Be brief."
+    assert with_language("Be brief.", Agent("a", language="fr")) == "Be brief."
 
 
 def test_a_header_cannot_pose_as_instructions() -> None:

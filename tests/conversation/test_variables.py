@@ -11,7 +11,6 @@ from tests.support.hostile_values import HOSTILE
 from voicepipe.agent import Agent, HandOver, Intent, Tool, Webhook
 from voicepipe.call_settings import Origin
 from voicepipe.conversation.prompt import LONGEST as LONGEST_QUOTED
-from voicepipe.conversation.speakable import pieces, together
 from voicepipe.conversation.variables import (
     LONGEST,
     LONGEST_NUMBER,
@@ -27,6 +26,8 @@ from voicepipe.conversation.variables import (
     variables_in,
     zone,
 )
+from voicepipe.languages.speakable import pieces
+from voicepipe.languages.spoken_pieces import together
 
 NOW = datetime(2026, 11, 30, 14, 5, tzinfo=zone("Europe/Berlin"))
 EVERYWHERE = Agent(

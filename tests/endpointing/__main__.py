@@ -104,8 +104,10 @@ async def hear(config: Config, made: Sequence[Recording], full: Path, narrow: Pa
 async def one(engines: Engines, recording: Recording, by_phone: bool) -> Heard:
     """What is heard of it."""
     pcm = by_telephone(recording.pcm) if by_phone else recording.pcm
-    gaps = await Listener(engines, narrow=by_phone).hear(pcm)
-    return Heard(recording.id, recording.text, recording.kind, recording.noise, recording.end_ms, gaps)
+    gaps = await Listener(engines, narrow=by_phone, language=recording.language).hear(pcm)
+    return Heard(
+        recording.id, recording.text, recording.kind, recording.noise, recording.end_ms, gaps, recording.language
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from voicepipe.call.utterance import RecogniserWait, Utterance
 from voicepipe.call.vad_front_end import VadFrontEnd
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.timing import TurnRecord
-from voicepipe.engines.base import Engines, Hypothesis
+from voicepipe.engines.base import AsrHints, Engines, Hypothesis
 from voicepipe.engines.vad_windows import WindowListener
 from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.facts import Fact, Silence, VoiceStarted
@@ -58,6 +58,7 @@ class Heard(msgspec.Struct):
     end_ms: float
     """Where its voice ends, really."""
     gaps: list[Gap]
+    language: str = "en"
 
 
 def by_telephone(pcm: Pcm) -> Pcm:
@@ -71,8 +72,8 @@ def by_telephone(pcm: Pcm) -> Pcm:
 class Listener:
     """One call's ear and recogniser, which a recording is played to as fast as they can hear it."""
 
-    def __init__(self, engines: Engines, *, narrow: bool = False) -> None:
-        self._engines = engines
+    def __init__(self, engines: Engines, *, narrow: bool = False, language: str = "en") -> None:
+        self._engines, self._language = engines, language
         self._narrow = narrow
         self._facts: list[Fact] = []
         self._stream = engines.vad.stream()
@@ -132,8 +133,8 @@ class Listener:
 
         utterance = Utterance(
             item_id="", start=self._front_end.started, heard_from=self._front_end.now - sound.size, began=0.0,
-            stream=self._engines.asr.stream(partial), record=TurnRecord(""), spawn=self._spawn, past=sound.size,
-            waits=RecogniserWait(config=LadderConfig(words_ms=0)),
+            stream=self._engines.asr.stream(partial, AsrHints(self._language)), record=TurnRecord(""),
+            spawn=self._spawn, past=sound.size, waits=RecogniserWait(config=LadderConfig(words_ms=0)),
             voice=self._engines.turn.stream() if self._engines.turn else None,
         )  # fmt: skip
         told.append(utterance)

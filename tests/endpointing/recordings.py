@@ -6,7 +6,7 @@ What it says is complete, or ends where a caller pauses and goes on.
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
@@ -38,6 +38,7 @@ class Recording:
     """int16[n] at 16 kHz."""
     end_ms: float
     """Where the last voiced sample is."""
+    language: str = "en"
 
 
 def development(part: str = "development") -> Iterator[Recording]:
@@ -68,12 +69,14 @@ def said(part: str) -> Iterator[generate.Sentence]:
         begun = []
 
 
-def people() -> Iterator[Recording]:
+def people(language: str = "en") -> Iterator[Recording]:
     """Prompts spoken by people, also up to where a pause is put in. Raises ProbeError: they are not installed."""
+    suffix = "" if language == "en" else f"_{language}"
     for kind, probed in {clips.HUMAN: "finished", clips.HUMAN_PAUSE: "pause_inside"}.items():
-        for utterance in clips.load((kind,)):
+        for utterance in clips.load((kind + suffix,)):
             clip, cut = clips.decode(Path(utterance.file)), ms_to_samples(utterance.cut_ms, WIRE_RATE)
-            yield _recording(utterance.id, utterance.before or utterance.text, probed, "quiet", clip, cut)
+            said = utterance.before or utterance.text
+            yield replace(_recording(utterance.id, said, probed, "quiet", clip, cut), language=language)
 
 
 def probes(rooms: int) -> Iterator[Recording]:

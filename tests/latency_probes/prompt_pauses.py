@@ -1,8 +1,10 @@
-"""Finds where people might pause in the recorded prompts, once: `python -m tests.latency_probes.prompt_pauses WHISPER`.
+"""Finds where people might pause in the recorded prompts, once:
+`python -m tests.latency_probes.prompt_pauses WHISPER LANGUAGE ...`.
 
-WHISPER is a folder with faster-whisper's tiny.en. Writes latency_probes/utterances/prompt_pauses.json: for each English
-prompt the quietest place between two words of a phrase, behind the second word and before the last but one. Whisper
-says where words end, and reads both halves again: where they are not heard as their words, no word was cut but one.
+WHISPER is a folder with faster-whisper's tiny.en, or base for other languages. Writes their part of
+latency_probes/utterances/prompt_pauses.json: for each prompt the quietest place between two words of a phrase, behind
+the second word and before the last but one. Whisper says where words end, and reads both halves again: where they are
+not heard as their words, no word was cut but one.
 """
 
 import argparse
@@ -35,15 +37,25 @@ FRAME_MS = 10
 def main() -> None:
     cli = argparse.ArgumentParser(prog="python -m tests.latency_probes.prompt_pauses")
     cli.add_argument("whisper", type=Path)
-    reader = Reader(WhisperModel(str(cli.parse_args().whisper), device="cpu", compute_type="int8", cpu_threads=1))
+    cli.add_argument("languages", nargs="+", choices=prompts.LANGUAGES)
+    options = cli.parse_args()
+    model = WhisperModel(str(options.whisper), device="cpu", compute_type="int8", cpu_threads=1)
+    table = msgspec.json.decode(PAUSES.read_bytes(), type=dict[str, dict[str, Pause]])
+    for language in options.languages:
+        table[language] = found = placed(Reader(model, language), language)
+        PAUSES.write_bytes(msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n")
+        print(f"{language}: {len(found)} of {len(prompts.read(language))} prompts")
+
+
+def placed(reader: Reader, language: str) -> dict[str, Pause]:
+    """A place for a pause in each prompt that has a good one."""
     found = {}
-    for prompt in prompts.read("en"):
-        clip = clips.decode(prompt.file)
-        if pause := next(good_places(reader, prompt, clip), None):
+    for prompt in prompts.read(language):
+        pause = next(good_places(reader, prompt, clips.decode(prompt.file)), None)
+        print(f"{prompt.name}: {shown(prompt, pause)}", flush=True)
+        if pause:
             found[prompt.name] = pause
-        print(f"{prompt.name}: {shown(prompt, pause)}")
-    PAUSES.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
-    print(f"{len(found)} of {len(prompts.read('en'))} prompts")
+    return found
 
 
 def shown(prompt: Prompt, pause: Pause | None) -> str:

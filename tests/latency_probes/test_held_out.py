@@ -9,7 +9,7 @@ from latency_probes.clips import FOLDER
 from latency_probes.generate import read_sentences
 from latency_probes.guest_file import guests
 from voicepipe.config.agent_store import AgentStore
-from voicepipe.turn.caller_sentences import ordinary, sentences
+from voicepipe.languages.en.callers import drawn, ordinary
 
 ROOT = Path(__file__).parents[2]
 SAID_BY_ALL = {"no", "excuse me"}
@@ -28,7 +28,7 @@ def made_with() -> Iterator[str]:
     parts = json.loads((ROOT / "tests" / "turn" / "endpoint_sentences.json").read_text())
     yield from (text for sentences in parts.values() for text, _ in sentences)
     yield from ordinary()
-    yield from sentences()
+    yield from drawn()
 
 
 def test_no_text_is_one_that_the_server_was_made_with() -> None:

@@ -86,6 +86,13 @@ def test_what_agents_lack_is_logged(
     assert caplog.messages[-1] == "Agent desk names a hooks.after_call, and nothing is sent: set records.folder."
 
 
+def test_what_callers_do_not_get_in_their_language_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write(tmp_path, "name = 'desk'\nlanguage = 'hi'")
+    prepared(tmp_path, ScriptedLlm(), engines={"asr": "nemotron"}).log_what_is_missing()
+    said = " ".join(caplog.messages)
+    assert "'hi' (language); nemotron.model" in said and "interrupt, acknowledgement, fallback, no_input" in said
+
+
 def test_an_agent_is_incomplete_where_another_one_cannot_answer_that_its_hook_may_name(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,7 +1,10 @@
 """Numbers in a text, however they are written or said, as digits; and what stands between them."""
 
+import random
+
 import pytest
 
+from tests.redaction.said_numbers import UP_TO, as_one, say
 from voicepipe.redaction.numbers_read import Gap, read
 
 CLOSE, LOOSE, APART = Gap.CLOSE, Gap.LOOSE, Gap.APART
@@ -47,6 +50,43 @@ def test_numbers_are_read_as_their_digits(text: str, expected: list[str]) -> Non
 )
 def test_numbers_of_other_languages(text: str, expected: list[str]) -> None:
     assert digits(text) == expected
+
+
+@pytest.mark.parametrize("language", ["de", "fr", "es", "it", "nl", "pt"])
+def test_each_number_of_a_language_is_read_as_its_digits(language: str) -> None:
+    """All below a thousand, and some above, by num2words."""
+    for number in [*range(10, 1000), *random.Random(1).sample(range(1000, UP_TO), 500)]:
+        assert digits(say(language, number), language) == [str(number)], say(language, number)
+
+
+@pytest.mark.parametrize("language", ["de", "fr", "es", "it"])
+def test_each_number_is_read_as_recognisers_write_it(language: str) -> None:
+    chance = random.Random(1)
+    for number in chance.sample(range(10, UP_TO), 500):
+        said = as_one(chance, str(number), language)
+        assert digits(said, language) == [str(number)], said
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        ("doppelt die fünf", "de", ["55"]),
+        ("drei mal die fünf", "de", ["555"]),
+        ("fünf und vierzig neun und dreißig", "de", ["4539"]),
+        ("dreißig fünf", "de", ["305"]),
+        ("vierhundert, acht", "de", ["4008"]),
+        ("neunzehnhundertachtundneunzig", "de", ["1998"]),
+        ("trois fois le cinq", "fr", ["555"]),
+        ("soixante, onze", "fr", ["6011"]),
+        ("sept cent quatre-vingt-quatorze cent trente-huit", "fr", ["794138"]),
+        ("dos veces ocho", "es", ["88"]),
+        ("treinta y nueve, mil cuatrocientos", "es", ["391400"]),
+        ("due volte otto", "it", ["88"]),
+        ("quattro mila cinquecento trentanove", "it", ["4539"]),
+    ],
+)
+def test_ways_of_other_languages(text: str, language: str, expected: list[str]) -> None:
+    assert digits(text, language) == expected
 
 
 def test_a_word_that_is_a_digit_elsewhere_counts_where_its_language_is_spoken() -> None:

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.redaction import said_numbers, transcripts_abroad
 from tests.redaction.transcripts import Line, Transcript, Who, leaks, readable, with_secrets, without_secrets
 from voicepipe.config.pop_config import LONGEST, RedactionConfig
+from voicepipe.redaction.number_words import ABROAD, FOLDS, JOINS, WORDS
 from voicepipe.redaction.redactor import Redactor
 
 CARD = "4539148803436467"
@@ -65,6 +67,27 @@ def test_the_transcripts_do_tell_their_secrets() -> None:
     assert sum(told) > 0.97 * len(told), "all but some of which the recogniser has misheard too much"
 
 
+@pytest.mark.parametrize("language", said_numbers.LANGUAGES)
+@pytest.mark.parametrize("seed", range(5))
+def test_nothing_of_cards_is_kept_in_other_languages(language: str, seed: int) -> None:
+    for transcript in transcripts_abroad.with_secrets(language, seed):
+        for kept in steps(transcript.lines):
+            assert not transcripts_abroad.leaks(transcript, kept, language), (transcript, kept)
+
+
+@pytest.mark.parametrize("language", said_numbers.LANGUAGES)
+@pytest.mark.parametrize("seed", range(5))
+def test_other_numbers_are_kept_as_they_were_in_other_languages(language: str, seed: int) -> None:
+    for transcript in transcripts_abroad.without_secrets(language, seed):
+        assert list(steps(transcript.lines))[-1] == [line.text for line in transcript.lines]
+
+
+@pytest.mark.parametrize("language", said_numbers.LANGUAGES)
+def test_the_transcripts_of_other_languages_do_tell_their_secrets(language: str) -> None:
+    for transcript in transcripts_abroad.with_secrets(language, 1):
+        assert transcripts_abroad.leaks(transcript, [line.text for line in transcript.lines], language)
+
+
 # --- card numbers
 
 
@@ -112,6 +135,50 @@ def test_card_numbers_however_they_are_told(lines: str) -> None:
     kept = keep(*lines.split(" / "))
     assert any("[card]" in text for text in kept)
     assert not leaks(Transcript((), (CARD, MISHEARD)), kept), kept
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "caller: fünfundvierzig neununddreißig vierzehn achtundachtzig null drei dreiundvierzig vierundsechzig "
+        "achtundsechzig",
+        "caller: viertausendfünfhundertneununddreißig / agent: ja? / caller: äh eintausendvierhundertachtundachtzig, "
+        "Moment, null dreihundertdreiundvierzig und dann sechstausend vierhundertachtundsechzig",
+        "caller: vier fünf drei neun, eins vier doppel acht / agent: ja, weiter / caller: null drei vier drei, "
+        "sechs vier sechs acht",
+        "caller: quatre mille cinq cent trente-neuf, mille quatre cent quatre-vingt-huit / agent: oui ? / caller: euh "
+        "zéro trois cent quarante-trois, six mille quatre cent soixante-huit",
+        "caller: quarante-cinq trente-neuf quatorze huitante-huit zéro trois quarante-trois soixante-quatre "
+        "soixante-huit",
+        "caller: quatre cinq trois neuf un quatre deux fois le huit, attendez, zéro trois quatre trois / "
+        "agent: je vous écoute / caller: six quatre six huit",
+        "caller: cuatro mil quinientos treinta y nueve, mil cuatrocientos ochenta y ocho / agent: vale / caller: "
+        "cero trescientos cuarenta y tres, seis mil cuatrocientos sesenta y ocho",
+        "caller: cuarenta y cinco treinta y nueve catorce doble ocho / agent: ¿sí? / caller: cero tres cuarenta y tres "
+        "sesenta y cuatro sesenta y ocho",
+        "caller: quattromilacinquecentotrentanove, millequattrocentottantotto / agent: sì? / caller: allora, zero "
+        "trecentoquarantatré, dunque seimila quattrocentosessantotto",
+        "caller: quarantacinque trentanove quattordici doppio otto, un attimo, zero tre quarantatré sessantaquattro "
+        "sessantotto",
+        "caller: vijfenveertig negenendertig veertien achtentachtig nul drie drieënveertig vierenzestig achtenzestig",
+        "caller: quatro mil quinhentos e trinta e nove, mil quatrocentos e oitenta e oito / agent: sim? / caller: zero "
+        "trezentos e quarenta e três, seis mil quatrocentos e sessenta e oito",
+    ],
+)
+def test_card_numbers_in_large_numbers_of_other_languages(lines: str) -> None:
+    kept = [text for text, line in zip(keep(*lines.split(" / ")), lines.split(" / "), strict=True) if "caller" in line]
+    assert all("[card]" in text for text in kept), kept
+    assert not any(len(word) > 9 for text in kept for word in text.split()), "a number's word"
+
+
+def test_what_the_agent_repeats_stays_masked_while_the_number_goes_on() -> None:
+    lines = ["caller: it's four five three nine", "agent: 4539, wonderful", "agent: Marvellous", "agent: Fabulous"]
+    assert list(steps(map(_line, lines)))[3][1] == "[digits], wonderful"
+
+
+def test_a_telephone_number_of_nine_digits_that_is_repeated_is_no_card() -> None:
+    lines = ["caller: 689085342", "agent: ¿Puede repetirlo?", "caller: 689085342"]
+    assert keep(*lines) == [line.partition(": ")[2] for line in lines]
 
 
 def test_what_may_become_a_card_number_is_masked_until_it_is_known() -> None:
@@ -251,11 +318,13 @@ def test_without_transcripts_no_words_are_kept() -> None:
 
 # --- whatever is said
 
+NUMBER_WORDS = st.lists(st.sampled_from([*WORDS, *ABROAD, *JOINS, *FOLDS, "4", ",", "viertausend"]), max_size=20)
 PIECES = st.sampled_from(
     "four five oh double 4539 1488 12 7 and um people at , . - / : hundred sixty-four vier um once elf 19:30 phone "
     "card $ € the".split()
 )
 SAID = st.lists(PIECES, max_size=30).map(" ".join) | st.text(max_size=60)
+SAID |= NUMBER_WORDS.map(" ".join)
 JSON = st.recursive(
     st.none()
     | st.booleans()

@@ -14,9 +14,9 @@ from voicepipe.base.words import plain
 from voicepipe.config import load
 from voicepipe.config.agent_store import open_agents
 from voicepipe.conversation.phrases import sentences
-from voicepipe.conversation.speakable import speakable
 from voicepipe.engines.base import Tts
 from voicepipe.engines.weights import hub
+from voicepipe.languages.speakable import speakable
 
 MODEL = "Systran/faster-whisper-tiny.en"
 AT_A_TIME = 8

@@ -30,6 +30,7 @@ from voicepipe.config import Config
 from voicepipe.conversation.events import CallEvent, Item
 from voicepipe.engines.base import NO_HINTS, AsrHints, Delta, Engines, OnPartial, ToolCall
 from voicepipe.ingress.socket_line import by_timer
+from voicepipe.languages.written_language import LikelyLanguage
 from voicepipe.line import HIDDEN, PAUSES, TAKES_NO_KEYS, NetworkQuality, OnKeys, Pump, SoundListener
 from voicepipe.tools.progress import Tell
 
@@ -113,6 +114,8 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The n-th utterance that is opened is recognised as the n-th of these."""
     says: list[Says]
     length_ms: int
+    tells: list[str] = []
+    """The language that the recogniser tells of the n-th of `hears`, with its probability: "fr 0.95"."""
     voice_complete: float | None = None
     """What a turn model says whenever it is asked; below 0: it fails."""
     lead_ms: int = 0
@@ -157,6 +160,10 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The line can be sent keys."""
     pressed: str = ""
     """The keys that were sent to the line, in order."""
+    expected_languages: list[str] = []
+    """In which language the recogniser was told to expect each utterance."""
+    told_languages: list[str] = []
+    """Which language the prompts said that the caller speaks, each time that it was another one."""
     asked: list[str] = []
     """What the recogniser was told that the agent had said, when each utterance began."""
     firsts: list[str] = []
@@ -326,15 +333,22 @@ class MusicalVad(ScriptedVad):
 class TellingAsr(ScriptedAsr):
     """Keeps what it was told."""
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: Any, tells: Sequence[str] = ()) -> None:
         super().__init__(*args)
         self.asked: list[str] = []
+        self.languages: list[str] = []
+        """In which language each utterance was expected."""
         self.vocabularies: set[tuple[str, ...]] = set()
+        self._tells = [LikelyLanguage(tag, float(odds)) for tag, odds in map(str.split, tells)]
 
     def stream(self, on_partial: OnPartial, hints: AsrHints = NO_HINTS) -> ScriptedAsrStream:
         self.asked.append(hints.asked)
+        self.languages.append(hints.language)
         self.vocabularies.add(hints.vocabulary)
-        return super().stream(on_partial, hints)
+        stream = super().stream(on_partial, hints)
+        if self._tells and len(hints.languages) > 1:
+            stream.language = self._tells[(self._streams - 1) % len(self._tells)]
+        return stream
 
 
 def told(event: CallEvent) -> str:
@@ -343,6 +357,8 @@ def told(event: CallEvent) -> str:
     match name:
         case "ItemAdded":
             return f"{event.item.role}: {event.item.text}"  # type: ignore[union-attr]
+        case "ReplyStarted" if event.record.language:  # type: ignore[union-attr]
+            return f"caller speaks {event.record.language}"  # type: ignore[union-attr]
         case "ReplyItemDone":
             item = event.item  # type: ignore[union-attr]
             return f"agent ({item.status}): {item.text}" if item.kind == "message" else f"calls {item.name}"
@@ -383,7 +399,7 @@ async def play(
     delays = scenario.delays
     replies = {said: _reply(text) for said, text in scenario.replies.items()}
     llm = ScriptedLlm(replies, delays.first_token_ms, delays.token_ms, delays.llm_stalls_after, delays.llm_fails)
-    asr = TellingAsr(scenario.hears, delays.settle_ms, delays.settle_ms)
+    asr = TellingAsr(scenario.hears, delays.settle_ms, delays.settle_ms, tells=scenario.tells)
     tts = ScriptedTts(first_ms=delays.tts_ms, rate=RATE, stalls_at=delays.tts_stalls_at)
     turn = (
         None

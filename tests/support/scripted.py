@@ -135,10 +135,10 @@ class ScriptedTts(scripted.ScriptedTts):
         """Texts that a caller was waiting for."""
 
     def voices(self) -> Mapping[str, str]:
-        return {"scripted": "en", "anna": "en", "bert": "en"}
+        return {"scripted": "en", "anna": "en", "bert": "en", "claire": "fr"}
 
     def voice_for(self, asked: str, language: str = "") -> str:
-        return asked if asked in self.voices() else "scripted"
+        return asked if asked in self.voices() else "claire" if language == "fr" else "scripted"
 
     async def speak(
         self, text: str, *, voice: str = "", speed: float = 1.0, first: bool = False

@@ -178,8 +178,8 @@ async def test_a_model_that_never_reads_an_agent_does_not_keep_later_edits_out(
         warmed.append(prompt.agent.name if prompt.agent else "")
         await asyncio.Event().wait()
 
-    async def reread(refresh: Callable[[], bool]) -> bool:
-        return bool(edits and edits.pop())
+    async def reread(refresh: Callable[..., object], *agents: object) -> bool:
+        return not agents and bool(edits and edits.pop())
 
     monkeypatch.setattr(asyncio, "to_thread", reread)
     monkeypatch.setattr(site.pop.engines.llm, "warm", never)

@@ -1,17 +1,27 @@
 """Whole conversations in virtual time, one file of tests/scenarios/ each."""
 
 import weakref
+from itertools import groupby
 
 import pytest
 
 from tests.support.collector import uncollected
 from tests.support.scenario import SCENARIOS, Recording, load, play
+from voicepipe.agent import Agent
 from voicepipe.conversation.events import ReplyDone
+from voicepipe.conversation.prompt import SPEAKS
+from voicepipe.languages.loading import load_languages
 
 NAMES = sorted(path.stem for path in SCENARIOS.glob("*.toml"))
 
 FAILING = ("guess_refused", "nothing_recognised", "stalled_model", "stalled_voice", "turn_model_fails")
 """An engine fails in these: the error's traceback and its frames hold each other until the collector comes."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def languages_are_known() -> None:
+    """As a PoP does it before its first call: it reads a file."""
+    load_languages([Agent("a", languages=("en", "fr"))])
 
 
 @pytest.mark.virtual_time
@@ -44,6 +54,7 @@ def _as_expected(recording: Recording) -> None:
     if scenario.asked:
         assert recording.asr.asked == scenario.asked
     _voiced_as_expected(recording)
+    _in_languages_as_expected(recording)
     if scenario.ladder:
         assert [rung for rung in rungs if rung] == scenario.ladder
     for says, bounds in ((scenario.says[:1], scenario.gap_ms), (scenario.says[-1:], scenario.last_gap_ms)):
@@ -74,6 +85,16 @@ def _voiced_as_expected(recording: Recording) -> None:
     _in_order(scenario.spoken, [f"{voice}: {text.strip()}" for voice, text in tts.voiced])
     if scenario.firsts:
         assert [text for text in tts.firsts if text.strip()] == scenario.firsts
+
+
+def _in_languages_as_expected(recording: Recording) -> None:
+    scenario = recording.scenario
+    if scenario.expected_languages:
+        assert recording.asr.languages == scenario.expected_languages
+    if scenario.told_languages:
+        systems = [prompt.messages[0].text for prompt in recording.llm.prompts]
+        told = [system.partition(SPEAKS)[2].partition(" ")[0] for system in systems]
+        assert [name for name, _ in groupby(told)] == scenario.told_languages
 
 
 def _in_order(expected: list[str], story: list[str]) -> None:

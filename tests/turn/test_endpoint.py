@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.turn.completeness import LEADS_ON
+from voicepipe.languages.en.completeness import LEADS_ON
 from voicepipe.turn.endpoint import Eagerness, EndpointConfig, Endpointer, EndpointVerdict, Evidence, FixedSilence
 
 CONFIG = EndpointConfig()

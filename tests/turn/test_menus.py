@@ -5,7 +5,7 @@ from itertools import combinations, product
 import pytest
 
 from voicepipe.conversation.events import Item
-from voicepipe.turn.as_said import as_said
+from voicepipe.languages.en.as_said import as_said
 from voicepipe.turn.menus import is_same_menu, why_not_to_press
 
 ACME = [

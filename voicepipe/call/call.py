@@ -15,13 +15,14 @@ import msgspec
 
 from voicepipe.base.error_texts import shown
 from voicepipe.base.errors import InputEmpty, NoReply, ReplyActive, cause
-from voicepipe.call.call_context import CallContext, CallServices, ReplyOrder
+from voicepipe.call.call_context import CallContext, CallServices, ReplyOrder, settings_in
 from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.key_sending import KeySending
 from voicepipe.call.keypad_turns import KeypadTurns
 from voicepipe.call.manual_turns import ManualTurns
 from voicepipe.call.playout import Playout
 from voicepipe.call.reply import Reply
+from voicepipe.call.speech import voice_in
 from voicepipe.call.transfer import Transfer
 from voicepipe.call.tts_cache import FixedPhraseWarmUp
 from voicepipe.call.turns import Turns
@@ -120,16 +121,24 @@ class Call:
         speaking get the same settings."""
         before, self._speaking.settings = self._speaking.settings, settings
         self._speaking.discard()
-        if self._tasks.running and (before.voice, before.speed) != (settings.voice, settings.speed):
+        sounds = [(each.voice, each.speed, each.agent.language) for each in (before, settings)]
+        if self._tasks.running and sounds[0] != sounds[1]:
             self._warm_up.begin(settings)
         self._hearing.configure(settings)
 
     def handed_over(self, settings: CallSettings) -> CallSettings:
-        """Another agent goes on with the call; what a client has set for it stays. Returns the settings until then."""
-        before = self._context.left[self.settings.agent.name] = self.settings
-        # Who gets the call back within one reply has left it since the reply was made.
-        self.configure(before.handed_to(self._context.left.get(settings.agent.name, settings)))
-        self._emit(AgentChanged(self.settings))
+        """Another agent, or the same in another language, goes on with the call; what a client has set for it stays.
+        Returns the settings until then."""
+        before = self.settings
+        if settings.agent.name == before.agent.name:
+            self.configure(settings_in(before, settings.agent.language))
+        else:
+            self._context.left[before.agent.name] = before
+            # Who gets the call back within one reply has left it since the reply was made.
+            after = self._context.left.get(settings.agent.name, settings)
+            self.configure(before.handed_to(settings_in(after, settings.agent.language)))
+            self._emit(AgentChanged(self.settings))
+        self._turns.language.changed(self.settings)
         return before
 
     def calls_own_tool(self, call: ToolCall) -> None:
@@ -171,7 +180,7 @@ class Call:
         return self._speaking.settings
 
     def voice_for(self, asked: str) -> str:
-        return self._context.engines.tts.voice_for(asked, self.settings.agent.language)
+        return voice_in(self._context.engines.tts, self.settings.agent, asked)
 
     def items(self) -> Sequence[Item]:
         return self._history.visible()
@@ -184,6 +193,8 @@ class Call:
 
     def add_item(self, item: Item, previous_id: str | None) -> None:
         self._history.check_theirs(item)
+        if item.kind == "message" and item.role == "user":
+            self._turns.language.reads(item.text)
         self._turns.add(item, previous_id)
         self._speaking.discard()
 

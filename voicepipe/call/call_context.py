@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Protocol
 
+import msgspec
+
 from voicepipe.agent import Agent, Keep, ToolSpec
 from voicepipe.base import call_ids
 from voicepipe.base.errors import ToolError
@@ -20,9 +22,18 @@ from voicepipe.config import LadderConfig
 from voicepipe.conversation.events import TOOL_CHARS, CallEvent, Item, ToolUse
 from voicepipe.conversation.hand_over import HAND_OVER, hand_over_tool, kept
 from voicepipe.conversation.history import History, Ids
-from voicepipe.conversation.own_tools import END_CALL_TOOL, SEND_KEYS, SEND_KEYS_TOOL, keys_to_send, transfer_tool
-from voicepipe.conversation.prompt import Message, Prompt, ToolCall, with_origin
+from voicepipe.conversation.own_tools import (
+    END_CALL_TOOL,
+    SEND_KEYS,
+    SEND_KEYS_TOOL,
+    keys_to_send,
+    set_language_tool,
+    transfer_tool,
+)
+from voicepipe.conversation.prompt import Message, Prompt, ToolCall, with_language, with_origin
 from voicepipe.engines.base import Engines
+from voicepipe.languages.agent_texts import in_language
+from voicepipe.languages.tags import named_in
 from voicepipe.turn.menus import why_not_to_press
 
 log = logging.getLogger(__name__)
@@ -39,6 +50,12 @@ class Colleagues(Protocol):
 def alone(name: str) -> CallSettings | None:
     """Null object of `Colleagues`: there is no other agent."""
     return None
+
+
+def settings_in(settings: CallSettings, tag: str) -> CallSettings:
+    """`settings` with the agent as it speaks in the language `tag`. The same object where that is its own."""
+    agent = in_language(settings.agent, tag)
+    return settings if agent is settings.agent else msgspec.structs.replace(settings, agent=agent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +87,14 @@ class CallContext:
     early_tools: EarlyTools = field(init=False)
     own_tools_over: list[ToolUse] = field(default_factory=list)
     """Uses of tools of ours that were over after their reply; the next reply that ends names them."""
-    _speakers: dict[str, PhraseSpeaker] = field(init=False)
+    _speakers: dict[tuple[str, str], PhraseSpeaker] = field(init=False)
 
     def __post_init__(self) -> None:
         self.ids = Ids(call_ids.bare(self.call_id))
         self.history = History(ids=self.ids)
         self.tool_runs = ToolRuns(self.history, self.ids, self.pop.begin_tool)
         self.early_tools = EarlyTools(self.tool_runs, self.clock)
-        self._speakers: dict[str, PhraseSpeaker] = {}
+        self._speakers = {}
 
     @property
     def out_rate(self) -> int:
@@ -86,17 +103,17 @@ class CallContext:
 
     def speaker(self, agent: Agent) -> PhraseSpeaker:
         """The speaker of this agent's phrases, which keeps those that are made ahead."""
-        if agent.name not in self._speakers:
+        key = agent.name, agent.language
+        if key not in self._speakers:
             engines = self.engines
-            self._speakers[agent.name] = PhraseSpeaker(
-                engines.tts, self.out_rate, agent.language, engines.made_ahead, agent.pronounce
-            )
-        return self._speakers[agent.name]
+            self._speakers[key] = PhraseSpeaker(engines.tts, self.out_rate, agent, engines.made_ahead)
+        return self._speakers[key]
 
     def own_tools(self, settings: CallSettings) -> list[ToolSpec]:
         """Our tools that the model is offered: for handing over, if another agent can take the call, for transferring,
-        if the line can and the agent knows where to, for hanging up, if the agent allows it, and for pressing keys, if
-        the line takes some, too; none of whose name the client or the agent has a tool."""
+        if the line can and the agent knows where to, for hanging up, if the agent allows it, for pressing keys, if
+        the line takes some, too, and for another language, if the agent has several; none of whose name the client or
+        the agent has a tool."""
         agent, own = settings.agent, list[ToolSpec]()
         if colleagues := {name: entry for name, entry in agent.hand_over.items() if self.pop.colleagues(name)}:
             own.append(hand_over_tool(colleagues))
@@ -106,6 +123,8 @@ class CallContext:
             own.append(END_CALL_TOOL)
         if agent.send_keys and not self.playout.line.lacks_keys:
             own.append(SEND_KEYS_TOOL)
+        if len(agent.languages) > 1:
+            own.append(set_language_tool(agent.languages))
         taken = {spec.name for spec in settings.tools} | {tool.name for tool in agent.tools}
         return [spec for spec in own if spec.name not in taken]
 
@@ -134,7 +153,7 @@ class CallContext:
         return ReplyOrder(partial(self._prompt, history, settings, words, speculative), settings)
 
     def _prompt(self, history: History, settings: CallSettings, words: str, speculative: bool) -> Prompt:
-        instructions = with_origin(settings.instructions, settings.origin, settings.began)
+        instructions = _instructions(settings)
         messages = history.messages(instructions, [Item("", text=words)])
         tools = self._tools(settings)
         return Prompt(messages, tools, settings.tool_choice, settings.most_tokens, speculative, settings.agent)
@@ -144,15 +163,18 @@ class CallContext:
         agents = (tool.spec for tool in settings.agent.tools if tool.name not in theirs)
         return (*settings.tools, *agents, *self.own_tools(settings))
 
-    def colleague(self, name: str) -> CallSettings | None:
-        """The settings with which this agent goes on with the call; None: it cannot take it now."""
-        fresh = self.pop.colleagues(name)
-        return self.left.get(name, fresh) if fresh else None
+    def colleague(self, name: str, language: str) -> CallSettings | None:
+        """The settings with which this agent goes on with the call, in `language` if it speaks that; None: it cannot
+        take the call now."""
+        if (fresh := self.pop.colleagues(name)) is None:
+            return None
+        settings = self.left.get(name, fresh)
+        return settings_in(settings, named_in(settings.agent.languages, language) or settings.agent.language)
 
     def handed_prompt(self, before: Prompt, keep: Keep, settings: CallSettings, *, last: bool) -> Prompt:
         """The request to an agent that has just been handed the call. `before`: the one that the former would have
         answered next; `keep`: what the other one reads of it; `last`: it cannot hand the call over at once."""
-        instructions = with_origin(settings.instructions, settings.origin, settings.began)
+        instructions = _instructions(settings)
         system = (Message("system", instructions),) if instructions else ()
         tools = tuple(tool for tool in self._tools(settings) if not (last and tool.name == HAND_OVER))
         messages = (*system, *kept(before.messages, keep))
@@ -205,6 +227,12 @@ class CallContext:
         """What came of the tool whose call is `item`: the conversation holds it behind the call."""
         output = Item(self.ids.new("item"), "function_call_output", call_id=item.call_id, output=result)
         self.history.add(output, item.id if item.id in self.history else None, hidden=True)
+
+
+def _instructions(settings: CallSettings) -> str:
+    """What the model is told before the conversation."""
+    told = with_language(settings.instructions, settings.agent)
+    return with_origin(told, settings.origin, settings.began)
 
 
 @dataclass

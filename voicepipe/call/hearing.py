@@ -24,6 +24,7 @@ from voicepipe.config import Config
 from voicepipe.conversation.events import SpeechStarted, SpeechStopped, WordsHeard
 from voicepipe.conversation.timing import TurnRecord
 from voicepipe.engines.base import AsrHints, AsrStream, Hypothesis
+from voicepipe.languages.known import language_of
 from voicepipe.turn.endpoint import Endpointer, Evidence, FixedSilence
 from voicepipe.turn.facts import Fact, Partial, Words
 from voicepipe.turn.no_input import LineSound
@@ -68,7 +69,8 @@ class Hearing:
             self._endpointer: Endpointer = FixedSilence(endpoint, detection.silence_ms)
             vad = vad.as_asked(detection)
         else:
-            self._endpointer = Endpointer(endpoint, detection.eagerness if detection else "auto")
+            words = language_of(settings.agent.language).turn
+            self._endpointer = Endpointer(endpoint, detection.eagerness if detection else "auto", words)
         self._front_end.configure(vad)
 
     @property
@@ -120,7 +122,9 @@ class Hearing:
     def _open_at(self, start: int) -> None:
         item_id, engines = self._ids.new("item"), self._engines
         agent = self._settings.agent
-        hints = AsrHints(agent.language, self._asked(), agent.vocabulary, eager=agent.reads_ahead)
+        hints = AsrHints(
+            agent.language, self._asked(), agent.vocabulary, eager=agent.reads_ahead, languages=agent.languages
+        )
 
         def make_stream() -> AsrStream:
             with owned_by(self._call_id):
@@ -135,6 +139,7 @@ class Hearing:
             stream=make_stream(),
             record=TurnRecord(self._ids.new("turn")),
             spawn=self._tasks.spawn,
+            language=agent.language,
             make_stream=make_stream,
             waits=self._waits,
             past=sound.size,
@@ -267,6 +272,8 @@ class Hearing:
         """Feed the words and the silence that they require."""
         utterance.record.stamp("words", self._clock())
         utterance.text = heard.text
+        utterance.end = self._front_end.last_voiced
+        self._turns.words_known()
         verdict = self._endpointer.judge(replace(heard, text=utterance.turn_words, asked=self._asked()))
         utterance.record.confident, utterance.record.endpoint = verdict.confident, verdict.reason
         interrupts = self._settings.agent.is_interrupted(utterance.text)

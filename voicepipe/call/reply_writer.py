@@ -11,16 +11,17 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from voicepipe.agent import Agent, Tool
+from voicepipe.agent import Tool
 from voicepipe.base.errors import EngineError, EngineStalled, ToolError
 from voicepipe.base.tasks import TaskGroup
+from voicepipe.call.hand_over_wanted import change_wanted
 from voicepipe.call.read_ahead import ReadAhead
 from voicepipe.call.reply_context import HandedOver, ReplyContext
 from voicepipe.call.tool_run import ToolRun, request_text
 from voicepipe.call.tool_talk import ToolTalk
 from voicepipe.conversation.events import TOOL_CHARS, TOOL_NAME_CHARS, ToolUse
-from voicepipe.conversation.hand_over import HAND_OVER, MOST, named_in, told, wanted
-from voicepipe.conversation.own_tools import END_CALL, KEYS_ALONE, SEND_KEYS
+from voicepipe.conversation.hand_over import HAND_OVER, MOST, named_in
+from voicepipe.conversation.own_tools import END_CALL, KEYS_ALONE, SEND_KEYS, SET_LANGUAGE
 from voicepipe.conversation.phrases import Phraser, ends_sentence
 from voicepipe.conversation.prompt import Message, Prompt, ToolCall
 from voicepipe.engines.base import StreamCorrection
@@ -226,8 +227,8 @@ class ReplyWriter:
         )
 
     def _hand_over_of(self, calls: Sequence[ToolCall]) -> ToolCall | None:
-        """The model's call that hands the caller over, if it is the only one."""
-        is_one = len(calls) == 1 and calls[0].name == HAND_OVER and self._is_ours(calls[0])
+        """The model's call that hands the caller over, or changes the language, if it is the only one."""
+        is_one = len(calls) == 1 and calls[0].name in (HAND_OVER, SET_LANGUAGE) and self._is_ours(calls[0])
         return calls[0] if is_one else None
 
     def _hand_over_by(self, results: Iterable[str]) -> ToolCall | None:
@@ -238,28 +239,25 @@ class ReplyWriter:
         return ToolCall(self._context.ids.new("call"), HAND_OVER, msgspec.json.encode({"to": name}).decode())
 
     async def _hand_over(self, call: ToolCall, prompt: Prompt, said: str) -> Prompt:
-        """Let another agent go on with this reply. Returns what it answers; where it cannot take over, what the model
-        reads instead. It needs no confirmed turn: until the reply is played, nothing of it is done."""
-        settings, name = self._order.settings, wanted(call)
-        entry = settings.agent.hand_over.get(name)
-        other = self._context.colleague(name) if entry and self._hand_overs < MOST else None
+        """Let another agent, or the same in another language, go on with this reply. Returns what it answers; where it
+        cannot, what the model reads instead. It needs no confirmed turn: until the reply is played, nothing of it is
+        done."""
         use = _ModelToolUse(call, self._context.clock())
         use.ended = use.began
         self._uses.append(use)
         self._delivery.calls_tools()
-        if entry is None or other is None or not self._order.remembered:
-            use.why = _not_handed(settings.agent, name, self._hand_overs)
+        try:
+            self._handed = handed = change_wanted(call, self._order, self._context, self._hand_overs)
+        except ToolError as error:
+            use.why = f"Error: {error}"
             return self._next(prompt, said, _exchanged(use))
         self._hand_overs += 1
-        last = self._hand_overs == MOST
-        use.done = told(name, last=last)
-        after = settings.handed_to(other)
-        self._handed = HandedOver(call, use.result, entry.keep, after)
-        await self._reply_context.pieces.put(self._handed)
-        self._order.settings = after
+        use.done = handed.result
+        await self._reply_context.pieces.put(handed)
+        self._order.settings = handed.settings
         self.awaited = True
         before = self._next(prompt, said, _exchanged(use))
-        return self._context.handed_prompt(before, entry.keep, after, last=last)
+        return self._context.handed_prompt(before, handed.keep, handed.settings, last=self._hand_overs == MOST)
 
     async def _may_act(self) -> None:
         """Wait until tools may run that do something: the turn is confirmed, and who calls them has the call."""
@@ -376,15 +374,6 @@ def _presses_keys(prompt: Prompt) -> bool:
 def _exchanged(use: _ModelToolUse) -> tuple[Message, Message]:
     """A call and its result, as the model reads them."""
     return Message("assistant", call=use.call), Message("tool", use.result, call_id=use.call.call_id)
-
-
-def _not_handed(agent: Agent, name: str, hand_overs: int) -> str:
-    """Why the caller stays with this agent, as the model reads it."""
-    if hand_overs >= MOST:
-        return "Error: the caller has to say something before they are handed over again; help them yourself"
-    if name not in agent.hand_over:
-        return f"Error: `to` must be one of: {', '.join(agent.hand_over)}"
-    return f"Error: {name} cannot take over at the moment; help the caller yourself"
 
 
 def _ends(text: str) -> bool:

@@ -10,7 +10,7 @@ from voicepipe.call_settings import CallSettings
 from voicepipe.conversation.own_tools import KEYS_INTERRUPTED, SEND_KEYS
 from voicepipe.conversation.prompt import Prompt, ToolCall
 from voicepipe.conversation.timing import TurnRecord
-from voicepipe.turn.as_said import as_said
+from voicepipe.languages.known import language_of
 
 
 class ReplyListener(Protocol):
@@ -58,12 +58,15 @@ class Speaking:
     def prepare(self, turn_words: str, new_words: str, record: TurnRecord) -> None:
         """Start the reply to a turn of the caller's behind a closed gate: to `turn_words`, of which `new_words` are not
         in the conversation yet. A reply to the same turn that is being prepared goes on."""
-        key = as_said(turn_words)
+        key = self._as_said(turn_words)
         if self._prepared(key):
             return
         self.discard()
         order = self._context.order(self.settings, new_words, speculative=True)
         self._speculation = self._started(Reply(self._context, order, record, key))
+
+    def _as_said(self, text: str) -> str:
+        return language_of(self.settings.agent.language).as_said(text)
 
     def discard(self) -> None:
         """Drop the speculation. It leaves no trace."""
@@ -83,7 +86,7 @@ class Speaking:
     def answer(self, turn: str, record: TurnRecord) -> None:
         """The caller's turn is committed and in the history: let its reply be heard, prepared or not."""
         self.stop("turn_detected")
-        key = as_said(turn)
+        key = self._as_said(turn)
         if reply := self._prepared(key):
             record.speculation = "hit"
             self._speculation = None
@@ -113,7 +116,9 @@ class Speaking:
     def begin(self, order: ReplyOrder) -> None:
         """A reply that no turn of the caller's asked for. It queues behind the last sound of the one before."""
         self.discard()
-        record = TurnRecord(self._context.ids.new("turn"), by_request=True)
+        agent = order.settings.agent
+        language = agent.language if len(agent.languages) > 1 else ""
+        record = TurnRecord(self._context.ids.new("turn"), by_request=True, language=language)
         self._commit(self._started(Reply(self._context, order, record)))
         self._listener.reply_began()
 

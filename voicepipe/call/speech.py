@@ -7,18 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from voicepipe.agent import Pronunciation
+from voicepipe.agent import Agent, Pronunciation
 from voicepipe.audio import Pcm
 from voicepipe.base.words import written
-from voicepipe.conversation.pronunciation import NONE, Pronunciations
-from voicepipe.conversation.speakable import Piece, ends_in_word, pieces, together
 from voicepipe.engines.base import MadeAhead, ReadsIpa, Speech, Tts
 from voicepipe.engines.tts.conversion import Conversion, converter
+from voicepipe.languages.pronunciation import NONE, Pronunciations
+from voicepipe.languages.speakable import pieces
+from voicepipe.languages.spoken_pieces import Piece, ends_in_word, together
+from voicepipe.languages.tags import named_in, primary
 
 KEPT, KEPT_BYTES = 6, 4 << 20
 """Texts, and bytes of sound, that a call keeps made ahead: three settings' worth, a minute and a half at 24 kHz."""
 
 
+NOBODY = Agent("nobody")
+"""An agent as every file begins."""
 Entries = Mapping[str, str | Pronunciation]
 """As `Agent.pronounce`."""
 
@@ -59,20 +63,29 @@ class Phrase:
         return self.draft is not None and self.draft.withdrawn
 
 
+def voice_in(tts: Tts, agent: Agent, asked: str) -> str:
+    """The name of the voice that speaks for `agent` where `asked` is asked for. Where callers may speak several
+    languages it is one that speaks the agent's present one."""
+    language = agent.language
+    if len(agent.languages) > 1:
+        own = named_in(agent.voices, language)
+        if own and asked in ("", agent.voice):
+            asked = agent.voices[own]
+        elif asked and primary(tts.voices().get(asked, language)) != primary(language):
+            asked = ""
+    return tts.voice_for(asked, language)
+
+
 class PhraseSpeaker:
     """Turns texts into phrases for one call: the voice `tts`, converted to the line's rate. Fixed sentences are made
     once and kept."""
 
-    def __init__(
-        self, tts: Tts, out_rate: int, language: str = "en", made_ahead: MadeAhead | None = None,
-        pronounce: Entries | None = None,
-    ) -> None:  # fmt: skip
-        """`made_ahead`: phrases that the PoP has made for all calls; `pronounce`: as the agent has it."""
+    def __init__(self, tts: Tts, out_rate: int, agent: Agent = NOBODY, made_ahead: MadeAhead | None = None) -> None:
+        """`agent`: who speaks; `made_ahead`: phrases that the PoP has made for all calls."""
         self.tts = tts
         self._made_ahead = made_ahead
         self.out_rate = out_rate
-        self.language = language
-        self.pronounce = pronounce or {}
+        self._agent = agent
         self._kept: OrderedDict[tuple[str, str, float], list[Phrase]] = OrderedDict()
         """The latest stand last."""
 
@@ -83,7 +96,7 @@ class PhraseSpeaker:
             for phrase in kept:
                 yield phrase
             return
-        voice = self.tts.voice_for(voice, self.language)
+        voice = voice_in(self.tts, self._agent, voice)
         parts = self._pieces(text, voice)
         spoken = together(parts)
         if not any(map(ends_in_word, spoken)):  # A mark alone, as the second of "！？", is no utterance.
@@ -109,12 +122,12 @@ class PhraseSpeaker:
 
     def has(self, text: str, *, voice: str, speed: float) -> bool:
         """Whether `text` was made ahead of time, by this call or for all."""
-        speaks = self.tts.voice_for(voice, self.language)
+        speaks = voice_in(self.tts, self._agent, voice)
         spoken = together(self._pieces(text, speaks))
         return (text, voice, speed) in self._kept or bool(self._made(spoken, speaks, speed))
 
     def _pieces(self, text: str, voice: str) -> list[Piece]:
-        return pieces(text, self.language, said_so(self.tts, voice, self.pronounce))
+        return pieces(text, self._agent.language, said_so(self.tts, voice, self._agent.pronounce))
 
     async def keep(self, text: str, *, voice: str, speed: float) -> None:
         """Make `text` ahead of time, so that saying it later costs nothing."""

@@ -15,14 +15,16 @@ from functools import lru_cache
 from voicepipe.agent import Agent
 from voicepipe.base.errors import EngineBusy, EngineDead, EngineError, EngineStalled
 from voicepipe.call.call_tasks import CallTasks
-from voicepipe.call.speech import PhraseSpeaker, said_so
+from voicepipe.call.speech import PhraseSpeaker, said_so, voice_in
 from voicepipe.call_settings import CallSettings
 from voicepipe.conversation.phrases import Phraser, sentences
-from voicepipe.conversation.pronunciation import Pronunciations
-from voicepipe.conversation.speakable import pieces, together
 from voicepipe.conversation.variables import has_variables
 from voicepipe.engines.base import Speech, Tts
 from voicepipe.engines.tts.conversion import Conversion
+from voicepipe.languages.agent_texts import in_language
+from voicepipe.languages.pronunciation import Pronunciations
+from voicepipe.languages.speakable import pieces
+from voicepipe.languages.spoken_pieces import together
 
 log = logging.getLogger(__name__)
 AGAIN_S, LATEST_S = 5.0, 600.0
@@ -73,7 +75,7 @@ class TtsCache:
 
     def learn(self, agents: Iterable[Agent]) -> None:
         """Use these agents from now on: what none of them says is forgotten."""
-        agents = list(agents)
+        agents = [in_language(agent, tag) for agent in agents for tag in agent.spoken]
         self._vital = self._distinct(agents, _vital)
         others = self._distinct(agents, _others) | self._distinct(agents, self._beginnings)
         self._others = [sound for sound in others if sound not in self._vital]
@@ -120,7 +122,7 @@ class TtsCache:
     def _distinct(self, agents: Iterable[Agent], texts: Callable[[Agent], Iterator[str]]) -> dict[Sound, None]:
         sounds = dict[Sound, None]()
         for agent in agents:
-            voice = self._tts.voice_for(agent.voice, agent.language)
+            voice = voice_in(self._tts, agent, agent.voice)
             own = said_so(self._tts, voice, agent.pronounce)
             for text in texts(agent):
                 if has_variables(text):  # Each call has a sound of its own for it.

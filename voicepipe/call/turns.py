@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from voicepipe.call.call_context import CallContext
+from voicepipe.call.call_language import CallLanguage
 from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.conversation import Conversation
 from voicepipe.call.hearing import Hearing
@@ -35,6 +36,9 @@ class CallEnder(Protocol):
     async def hang_up(self, reason: str, detail: str = "") -> None:
         """End it; both as `CallEnded` tells them."""
 
+    def configure(self, settings: CallSettings) -> None:
+        """Use these settings from the next *prepare* on."""
+
 
 class Turns:
     """Whose turn it is in one call: feeds facts to the turn machine, and has hearing and speaking carry out its
@@ -50,6 +54,9 @@ class Turns:
         self.speaking = Speaking(context, conversation, settings, tasks, us)
         self.pending_replies = PendingReplies(context, conversation, self.hearing, self.speaking, tasks)
         self.no_input_prompts = NoInputPrompts(context, self.speaking, self.pending_replies)
+        self.language = CallLanguage(
+            settings, lambda changed: call.configure(changed), lambda: us.speaking.settings, context.history.said_last
+        )
         self._history = context.history
         self._tasks = tasks
         self._call = call
@@ -87,6 +94,11 @@ class Turns:
         else:
             self.no_input_prompts.passes(self.hearing.now, loud=self.hearing.sound.loud)
 
+    def words_known(self) -> None:
+        """As `TurnTaking.words_known`: they may be in another language, whose rules judge them then."""
+        if self.hearing.utterance:
+            self.language.hears(self.hearing.utterance)
+
     def _open(self) -> None:
         self.hearing.open()
         self.no_input_prompts.back(self.hearing.now)
@@ -112,6 +124,7 @@ class Turns:
         """Make the closed utterance the caller's turn in the conversation."""
         self.hearing.announce(utterance)
         self.hearing.announce_end(utterance, utterance.end)
+        utterance.record.language = self.language.keeps(utterance)
         self.add(Item(utterance.item_id, text=utterance.text, audio_ms=utterance.audio_ms), spoken=True)
 
     def _answer(self) -> None:
@@ -126,6 +139,7 @@ class Turns:
     def _drop(self, last: Utterance | None = None) -> None:
         self.discard()
         self.hearing.drop(last)
+        self.language.drops()
         self.pending_replies.catch_up()
 
     def _cut(self) -> None:

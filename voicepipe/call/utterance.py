@@ -14,8 +14,9 @@ from voicepipe.call.call_tasks import Spawn
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.timing import TurnRecord
 from voicepipe.engines.base import AsrStream, Hypothesis, TurnStream
+from voicepipe.languages.known import language_of
+from voicepipe.languages.written_language import LikelyLanguage
 from voicepipe.turn.agreement import Agreement
-from voicepipe.turn.as_said import as_said
 from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.patience import Patience
 from voicepipe.turn.pitch import Pitch
@@ -97,18 +98,22 @@ class Utterance:
     make_stream: MakeStream | None = None
     """Makes the next stream, where this one has heard LONGEST."""
     waits: RecogniserWait = field(default_factory=RecogniserWait)
+    language: str = "en"
+    """BCP 47: what the caller is expected to speak."""
     past: int = 0
     """Samples of its sound that were there already when it began."""
     voice: TurnStream | None = None
     """The turn model's stream of it; None: there is no turn model."""
     end: int = 0
-    """Last voiced sample, once the turn is over."""
+    """Last voiced sample, once the words were asked for or the turn is over."""
     before: str = ""
     """The words of the turn that this one reopened."""
     partial: str = ""
     """The words after `before`, as far as they are recognised while the caller speaks."""
     text: str = ""
     """The words after `before`, when they were last asked for; frozen while a silence lasts."""
+    spoken: LikelyLanguage = LikelyLanguage()
+    """Its language, where the recogniser tells it; of the words that were last asked for."""
     announced: bool = False
     agreement: Agreement = field(default_factory=Agreement)
     pitch: Pitch = field(default_factory=Pitch)
@@ -141,7 +146,8 @@ class Utterance:
         """Take a partial: the words of this stream up to its sample `until`. Returns the words that are stable from
         here on, and whether any word is another, or these may be all while those before could not."""
         self._lags = lags
-        others = lags or as_said(text) != as_said(self._part)
+        language = language_of(self.language)
+        others = lags or language.as_said(text) != language.as_said(self._part)
         self._part, self.partial = text, self._all(text)
         self._covered = self.heard_from + self._stream_from + until
         return running(self.agreement.push(list(written(text)))), others
@@ -174,6 +180,7 @@ class Utterance:
         try:
             hypothesis = await self.waits.for_words(self._settled(), self._ahead_s)
             text, fall = self._all(hypothesis.text), self.pitch.log_odds()
+            self.spoken = hypothesis.language
             await asyncio.wait([judging], timeout=OPINION_S)
             complete = judging.result() if judging.done() else None
             yield Evidence(text, fall, complete, hypothesis.full_stop)
@@ -193,7 +200,8 @@ class Utterance:
         """Ask for the final words, which `text` then holds; those of the partial if none come in time. Raises
         EngineError: there are none at all."""
         try:
-            self.text = self._all((await self.waits.for_words(self._finished(), self._ahead_s)).text)
+            hypothesis = await self.waits.for_words(self._finished(), self._ahead_s)
+            self.text, self.spoken = self._all(hypothesis.text), hypothesis.language
         except EngineError as error:
             self.text = self.stands_in(error)
             if not self.text:

@@ -46,6 +46,9 @@ class TurnTaking(Protocol):
     def block_heard(self) -> None:
         """20 ms have passed for the caller, and their facts were fed."""
 
+    def words_known(self) -> None:
+        """The recogniser has the words of the utterance so far; the endpointer has not judged them yet."""
+
 
 class WindowDetector(Protocol):
     """A voice detector that judges windows of one caller's sound: `StreamWindows`."""

@@ -2,18 +2,17 @@
 
 import asyncio
 import inspect
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from voicepipe import config
 from voicepipe.agent import Agent, Intents
-from voicepipe.base.errors import ConfigError, EngineError, EngineMissing
-from voicepipe.commands import agent_notes
+from voicepipe.base.errors import ConfigError
+from voicepipe.commands import agent_notes, language_notes
 from voicepipe.config import agent_problems, credentials, load_directory, load_hosts, load_probe, load_rules, toml_file
-from voicepipe.config.agent_store import load_agent, names_beside, no_voice, open_agents
+from voicepipe.config.agent_store import load_agent, names_beside, open_agents
 from voicepipe.config.directory_config import DirectoryConfig
-from voicepipe.config.engine_config import POLYGLOT, WHISPER_POLYGLOT
 from voicepipe.config.file_kind import kind_of, located
 from voicepipe.config.phone_config import takes_phones
 from voicepipe.config.pop_config import with_slots
@@ -22,7 +21,6 @@ from voicepipe.config.variable_problems import single_braced
 from voicepipe.directory import tokens
 from voicepipe.directory.server.run import check as check_directory
 from voicepipe.engines import packages
-from voicepipe.engines.asr.nemotron import checkpoint
 from voicepipe.engines.llm import local_servers
 from voicepipe.engines.llm.auto import lacking
 from voicepipe.engines.llm.frontdesk.frontdesk_llm import FrontdeskLlm
@@ -36,8 +34,6 @@ from voicepipe.tools import tool_code
 WELL, WARNED, WRONG = 0, 1, 2
 """The verdict on a file: a PoP starts with it as it is; something is missing, on this machine or in this file alone; no
 PoP starts with it."""
-WITH_ESPEAK = ("auto", "espeak")
-"""Engines that speak with espeak-ng's voices."""
 Names = dict[tuple[Path, str], Path]
 """The folder and the name of each agent that was read, and the first file with it."""
 
@@ -156,8 +152,7 @@ def _notes(agents: Iterable[Agent], settings: config.Config) -> Iterable[str]:
     agents = tuple(agents)
     return (
         *_needing_a_model(agents, settings),
-        *_without_voice(agents, settings),
-        *_unheard(agents, settings),
+        *language_notes.of_languages(agents, settings),
         *_without_keys(agents, settings),
     )
 
@@ -181,45 +176,6 @@ def _answered_by(agent: Agent, configured: str, found: local_servers.LocalServer
     return f"Agent {agent.name} is answered by {model} of {found}"
 
 
-def _without_voice(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
-    """A line for each agent whose voice is missing, as far as that is known without loading a model."""
-    tts = settings.engines.tts
-    if tts not in WITH_ESPEAK:
-        return
-    try:
-        voices = asyncio.run(_espeak_voices(settings))
-    except EngineMissing as error:
-        if tts == "auto":
-            yield from (f"Agent {agent.name} is spoken to in {agent.language!r} by an English voice: {error}"
-                        for agent in agents if not _in_english(agent))  # fmt: skip
-        return
-    except EngineError:  # `_no_default_voice` reports it.
-        return
-    if tts == "auto":
-        from voicepipe.engines.tts.hibari import VOICE
-
-        voices = {*voices, VOICE}
-    yield from (f'{said} That is for engines.tts = "{tts}".' for agent in agents if (said := no_voice(agent, voices)))
-
-
-def _no_default_voice(settings: config.Config) -> Iterator[str]:
-    if settings.engines.tts in WITH_ESPEAK:
-        try:
-            asyncio.run(_espeak_voices(settings))
-        except EngineError as error:
-            if settings.engines.tts == "espeak" or not isinstance(error, EngineMissing):
-                yield str(error)
-
-
-def _unheard(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
-    """A line for each agent whose callers speak a language that the recogniser does not know."""
-    if not (else_ := _way_out_of_english(settings)):
-        return
-    for agent in agents:
-        if not _in_english(agent):
-            yield f"Agent {agent.name} is spoken to in {agent.language!r} (language); {else_}"
-
-
 def _without_keys(agents: Iterable[Agent], settings: config.Config) -> Iterator[str]:
     """A line for each agent that presses no keys in some of its calls."""
     if settings.twilio.auth_token:
@@ -229,39 +185,6 @@ def _without_keys(agents: Iterable[Agent], settings: config.Config) -> Iterator[
                     f"Agent {agent.name} presses no keys (send_keys) in calls by Twilio, which sends none while a call "
                     "is streamed; by SIP and Telnyx it does"
                 )
-
-
-def _in_english(agent: Agent) -> bool:
-    """Whether the agent's callers speak English."""
-    return agent.language.lower().partition("-")[0] == "en"
-
-
-def _way_out_of_english(settings: config.Config) -> str:
-    """Which recogniser knows English only, with advice; empty: it knows more, or that is unknown."""
-    if settings.engines.asr == "whisper" and settings.whisper.model.endswith(".en"):
-        return f"whisper.model {settings.whisper.model} hears English alone: set it to {WHISPER_POLYGLOT}"
-    if settings.engines.asr == "nemotron" and not _knows_languages(settings):
-        model = settings.nemotron.model
-        return f"nemotron.model {model} hears English alone: set it to {POLYGLOT}"
-    return ""
-
-
-def _knows_languages(settings: config.Config) -> bool:
-    try:
-        return checkpoint.read(settings.nemotron).many_languages
-    except EngineError:  # It is not here, which is said elsewhere.
-        return True
-
-
-async def _espeak_voices(settings: config.Config) -> Collection[str]:
-    from voicepipe.engines.tts.espeak import EspeakTts
-
-    tts = EspeakTts(settings.espeak.voice, settings.espeak.words_per_minute)
-    try:
-        await tts.start()
-        return tts.voices()
-    finally:
-        await tts.close()
 
 
 def _warnings_of_directory(settings: DirectoryConfig) -> Iterator[str]:
@@ -300,7 +223,11 @@ def _warnings(file: Path | None, settings: config.Config, agents: Iterable[Agent
             check(settings)
         except ConfigError as error:
             yield f"by itself this is refused: {error}"
-    engines = *packages.problems(settings), *needed_models.problems(settings), *_no_default_voice(settings)
+    engines = (
+        *packages.problems(settings),
+        *needed_models.problems(settings),
+        *language_notes.default_voice_problem(settings),
+    )
     refusal = packages.NO_VOICE if packages.NO_VOICE in engines and not part else ""
     for problem in filter(None, (*engines, traces.problem(settings))):
         if problem != refusal:

@@ -67,6 +67,12 @@ def parser() -> argparse.ArgumentParser:
 
     _add_plan(commands.add_parser("plan", help="which GPUs a language model needs, and what a turn takes on them"))
 
+    languages = commands.add_parser("languages", help="what callers in each language get, and what is missing")
+    languages.add_argument("tags", nargs="*", metavar="TAG", help="only these, such as de or pt-BR")
+    languages.add_argument("--config", type=Path, metavar="FILE", help="with its engines (default: the built-in ones)")
+    languages.add_argument("--json", action="store_true", help="for other programs")
+    languages.set_defaults(run=_languages)
+
     _add_models(commands.add_parser("models", help="the models of the configured engines"))
 
     doctor = commands.add_parser("doctor", help="what works on this machine, and what to do about the rest")
@@ -324,6 +330,12 @@ def _plan(args: argparse.Namespace) -> int:
         interconnect=args.interconnect, host=plan.HostOptions(args.asr, args.tts, args.mps, args.first_phrase),
         prices=plan_cost.given(args.price, args.hosted), as_json=args.json,
     )  # fmt: skip
+
+
+def _languages(args: argparse.Namespace) -> int:
+    from voicepipe.commands import languages
+
+    return languages.run(args.tags, args.config, as_json=args.json)
 
 
 def _models_pull(args: argparse.Namespace) -> int:

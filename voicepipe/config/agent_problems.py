@@ -12,10 +12,11 @@ from voicepipe.agent import GIVEN, Agent, Intent, Tool, Webhook
 from voicepipe.base.errors import ConfigError
 from voicepipe.base.ranges import is_url
 from voicepipe.config import word_problems
+from voicepipe.config.language_problems import of_languages
 from voicepipe.config.variable_problems import of_variables
 from voicepipe.config.word_problems import FIRST
 from voicepipe.conversation.hand_over import HAND_OVER
-from voicepipe.conversation.own_tools import END_CALL, SEND_KEYS, TRANSFER_TOOL, is_target
+from voicepipe.conversation.own_tools import END_CALL, SEND_KEYS, SET_LANGUAGE, TRANSFER_TOOL, is_target
 from voicepipe.conversation.variables import sample
 from voicepipe.tools import tool_arguments, tool_code
 
@@ -37,6 +38,7 @@ def of_agent(agent: Agent) -> Iterator[str]:
     yield from _of_telephone(agent)
     yield from of_variables(agent)
     yield from word_problems.of_words(agent)
+    yield from of_languages(agent)
     yield from _of_hand_over(agent)
     if agent.name in agent.hooks.agents:
         yield f"hooks.agents: {agent.name} is this agent itself; name those that may answer in its place"
@@ -119,7 +121,7 @@ def _of_texts(at: str, intent: Intent) -> Iterator[str]:
 
 def _of_tool(at: str, tool: Tool) -> Iterator[str]:
     """Problems of a tool: arguments that it cannot be called with, addresses that it cannot reach."""
-    if tool.name in (END_CALL, HAND_OVER, SEND_KEYS, TRANSFER_TOOL):
+    if tool.name in (END_CALL, HAND_OVER, SEND_KEYS, SET_LANGUAGE, TRANSFER_TOOL):
         yield f"{at}.name: {tool.name} is a tool of every agent's; choose another name"
     if (tool.webhook is None) == (not tool.function):
         yield f"{at}: {tool.name} needs exactly one of webhook and function"

@@ -16,6 +16,7 @@ from voicepipe.config import agent_problems, toml_file
 from voicepipe.config.file_kind import check_kind
 from voicepipe.config.files import placed
 from voicepipe.config.pop_config import Config
+from voicepipe.languages.agent_texts import with_default_texts
 from voicepipe.tools import tool_code
 
 log = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ def _read(path: Path, of_functions: Callable[[Agent], Iterable[str]]) -> Agent:
     if agent.intents_file:
         of_intents = path.parent / agent.intents_file
         agent = _with_intents(agent, path, of_intents)
+    agent = with_default_texts(agent, tables.keys())
     tools = tuple(replace(tool, function=tool_code.placed(tool.function, path.parent)) for tool in agent.tools)
     agent = replace(agent, tools=tools)
     problems = [f"{path}: {problem}" for problem in (*agent_problems.of_agent(agent), *of_functions(agent))]

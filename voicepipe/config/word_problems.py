@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from voicepipe.agent import Agent, Pronunciation
-from voicepipe.conversation import pronunciation
+from voicepipe.languages import pronunciation
 
 MOST_WORDS, LONGEST_WORD = 50, 60
 """Limits of a vocabulary: a recogniser reads all of it each time that it listens."""

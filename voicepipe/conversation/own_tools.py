@@ -1,12 +1,14 @@
-"""Tools by which a model transfers its caller to a person, presses keys, or hangs up; and whom a caller can be
-transferred to: a telephone number as people write it, or a sip:, sips: or tel: address."""
+"""Tools by which a model transfers its caller to a person, changes the language, presses keys, or hangs up; and whom a
+caller can be transferred to: a telephone number as people write it, or a sip:, sips: or tel: address."""
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
 from voicepipe.agent import Agent, ToolSpec
 from voicepipe.base.errors import ToolError, TransferFailed
+from voicepipe.languages.tags import english_name
 
 TRANSFER_TOOL = "transfer_call"
 END_CALL = "end_call"
@@ -41,6 +43,7 @@ SEND_KEYS_TOOL = ToolSpec(
     },
 )
 """The tool for pressing keys, as the model is offered it."""
+SET_LANGUAGE = "set_language"
 KEYS_SENT = "sent"
 """The result of keys that were all sent."""
 KEYS_ALONE = "not sent, since other tools were called with it: call send_keys alone, once, with all keys"
@@ -57,6 +60,12 @@ class _TransferArguments(msgspec.Struct):
     """The arguments of `transfer_call`."""
 
     to: str
+
+
+class _LanguageArguments(msgspec.Struct):
+    """The arguments of `set_language`."""
+
+    language: str
 
 
 class _KeysArguments(msgspec.Struct):
@@ -77,6 +86,37 @@ def keys_to_send(arguments: str) -> str:
             "second) and W (one second), with a key among them"
         )
     return keys
+
+
+def set_language_tool(languages: Sequence[str]) -> ToolSpec:
+    """The tool by which the model changes the language. `languages`: those of the agent."""
+    names = ", ".join(f"{tag}: {english_name(tag) or tag}" for tag in languages)
+    return ToolSpec(
+        SET_LANGUAGE,
+        f"Go on in another language ({names}), when the caller asks for it. What they speak is noticed without this. "
+        "Call nothing else with it, and then answer in that language.",
+        {
+            "type": "object",
+            "required": ["language"],
+            "properties": {"language": {"type": "string", "enum": list(languages)}},
+        },
+    )
+
+
+def language_wanted(arguments: str, languages: Sequence[str]) -> str:
+    """The one of `languages` that the model wants to speak. Raises ToolError, whose text says which there are."""
+    try:
+        asked = msgspec.json.decode(arguments, type=_LanguageArguments).language
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        asked = ""
+    if asked not in languages:
+        raise ToolError(f"`language` must be one of: {', '.join(languages)}")
+    return asked
+
+
+def language_set(tag: str) -> str:
+    """The result of `set_language`, as the model reads it."""
+    return f"The language is {english_name(tag) or tag} now. Answer the caller in it."
 
 
 def partly_sent(keys: str, sent: str, why: str) -> str:

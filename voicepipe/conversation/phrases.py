@@ -14,17 +14,19 @@ import regex
 
 from voicepipe.base.punctuation import CLAUSE_END, CLEAR_END, SENTENCE_END
 from voicepipe.base.words import WRITTEN, cut_before, is_unspaced, lasts
-from voicepipe.conversation.verbaliser.form import CURRENCY, HYPHENS
+from voicepipe.languages.written_form import CURRENCY, HYPHENS
 
 SPACE = re.compile(r"\s*")
 
 HOLDING = frozenset(
-    "dr. mr. mrs. ms. prof. st. sr. jr. gen. col. sgt. capt. rev. hon. mt. e.g. i.e. vs. cf. ca. approx. tel.".split()
+    "dr. mr. mrs. ms. prof. st. sr. jr. gen. col. sgt. capt. rev. hon. mt. e.g. i.e. vs. cf. ca. approx. tel. "
+    "bzw. inkl. zzgl. ggf. evtl. vgl. mio. mrd. sra. srta. dra. ee. avda. dott. sig. avv. ing. geom. rag.".split()
 )
 """After one of these the sentence goes on, whatever follows."""
 
 NUMBERED = frozenset(
-    "no. nr. ext. fig. vol. p. pp. jan. feb. mar. apr. jun. jul. aug. sep. sept. oct. nov. dec.".split()
+    "no. nr. ext. fig. vol. p. pp. jan. feb. mar. apr. jun. jul. aug. sep. sept. oct. nov. dec. "
+    "art. kap. abs. pág. núm. hab. pag. pagg. cap.".split()
 )
 """After one of these it goes on if a number follows. Any other point is an abbreviation's if a small letter follows."""
 

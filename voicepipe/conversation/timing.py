@@ -53,6 +53,8 @@ class TurnSummary(msgspec.Struct, frozen=True, omit_defaults=True):
     turn_id: str = ""
     confident: bool = msgspec.field(default_factory=bool)  # by a factory, so that JSON says False as well
     endpoint_reason: str = ""
+    language: str = ""
+    """That the caller speaks, BCP 47; empty: the agent speaks one alone."""
     speculation: Literal["", "hit", "miss"] = ""
     discarded: int = 0
     tools_dropped: int = 0
@@ -81,8 +83,8 @@ class TurnSummary(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 AS_RECORDED = (
-    "turn_id", "confident", "speculation", "discarded", "ladder", "refused", "broken", "tool", "unpaced", "by_request",
-    "reopened", "continues", "tokens", "phrase_tokens", "ducked", "held", "tools_dropped",
+    "turn_id", "confident", "language", "speculation", "discarded", "ladder", "refused", "broken", "tool", "unpaced",
+    "by_request", "reopened", "continues", "tokens", "phrase_tokens", "ducked", "held", "tools_dropped",
 )  # fmt: skip
 """Fields that a summary has as the record has them."""
 
@@ -101,6 +103,8 @@ class TurnRecord:
     """The endpointer was sure that the turn was complete."""
     endpoint: str = ""
     """Why it waited as long as it did."""
+    language: str = ""
+    """As `TurnSummary.language`."""
     speculation: Literal["", "hit", "miss"] = ""
     """Was the reply prepared before the turn was confirmed?"""
     discarded: int = 0

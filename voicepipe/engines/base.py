@@ -13,6 +13,7 @@ from voicepipe.agent import Agent, ToolSpec
 from voicepipe.audio import Pcm
 from voicepipe.conversation.prompt import Message, Prompt, ToolCall
 from voicepipe.engines.vad_windows import Windows
+from voicepipe.languages.written_language import LikelyLanguage
 from voicepipe.turn.patience import Patience
 
 __all__ = [
@@ -122,6 +123,8 @@ class Hypothesis:
     lags: bool = False
     """Words are still missing unless `until` reaches to the end of the voice; they come at its next pause. Nobody
     should prepare a reply to these."""
+    language: LikelyLanguage = LikelyLanguage()
+    """The language that was heard, one of `AsrHints.languages`; nothing where the recogniser does not tell."""
 
 
 OnPartial = Callable[[Hypothesis], None]
@@ -160,6 +163,9 @@ class AsrHints(NamedTuple):
     """Names and words that callers say."""
     eager: bool = False
     """Partials are worth more than usual: tools that only read run on them."""
+    languages: tuple[str, ...] = ()
+    """BCP 47: those in which the caller may speak, `language` among them, which they spoke before. Empty: in `language`
+    alone."""
 
 
 NO_HINTS = AsrHints()

@@ -8,6 +8,7 @@ import numpy as np
 
 from voicepipe.audio import Pcm, dbfs, ms_to_samples
 from voicepipe.engines.base import NO_HINTS, AsrHints, Delta, Hypothesis, OnPartial, Prompt, Speech, Word
+from voicepipe.languages.written_language import LikelyLanguage
 
 Timeline = Sequence[tuple[int, str]]
 """(sample of the stream from which the word is known, word), in order."""
@@ -47,6 +48,8 @@ class ScriptedAsrStream:
         self._fed = 0
         self._heard = 0
         self._over = False
+        self.language = LikelyLanguage()
+        """The language that it tells."""
 
     def feed(self, pcm: Pcm) -> None:
         """Counts the samples; a partial follows whenever a further word is known."""
@@ -63,7 +66,8 @@ class ScriptedAsrStream:
             self._on_partial(hypothesis)
 
     def _hypothesis(self) -> Hypothesis:
-        return Hypothesis(" ".join(word for _, word in self._timeline[: self._heard]), self._fed)
+        text = " ".join(word for _, word in self._timeline[: self._heard])
+        return Hypothesis(text, self._fed, language=self.language)
 
     async def settle(self) -> Hypothesis:
         return self._hypothesis()

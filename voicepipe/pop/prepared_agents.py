@@ -15,7 +15,11 @@ from voicepipe.config.agent_store import AgentStore, no_voice
 from voicepipe.conversation.own_tools import END_CALL_TOOL
 from voicepipe.conversation.prompt import Message, Prompt
 from voicepipe.conversation.variables import before_variables, has_variables
+from voicepipe.engines.asr.heard_languages import heard_languages, unheard
 from voicepipe.engines.base import Answering, ChoosesAgents, Engines
+from voicepipe.engines.tts.spoken_languages import foreign_voice
+from voicepipe.languages.agent_texts import unspoken_texts
+from voicepipe.languages.loading import load_languages
 from voicepipe.records import signing
 
 log = logging.getLogger(__name__)
@@ -71,10 +75,19 @@ class PreparedAgents:
                 yield f"{name} may not answer calls of {', '.join(owners)}"
 
     def log_what_is_missing(self) -> None:
-        """Log what is missing: a language model, a voice, a receiver's key. Blocking where keys are in files."""
-        voices = self._engines.tts.voices()
+        """Log what is missing: a language model, a voice, ears or texts for its language, a receiver's key. Blocking
+        where keys are in files."""
+        voices, config = self._engines.tts.voices(), self._config()
+        heard = heard_languages(config)
         for agent in self._agents:
-            lacks = self.answering(agent).lacks, no_voice(agent, voices), self._lacks_hook(agent)
+            lacks = (
+                self.answering(agent).lacks,
+                no_voice(agent, voices),
+                foreign_voice(agent, self._engines.tts),
+                *unheard(agent, config, heard),
+                *unspoken_texts(agent),
+                self._lacks_hook(agent),
+            )
             for said in filter(None, lacks):
                 log.warning("%s", said)
             for said in self._missing_others(agent):
@@ -87,6 +100,7 @@ class PreparedAgents:
             while True:
                 await asyncio.sleep(EVERY_S)
                 if await asyncio.to_thread(self._agents.refresh):
+                    await asyncio.to_thread(load_languages, [*self._agents])
                     self._tts_cache.learn(self._agents)
                     if warming:
                         warming.cancel()

@@ -22,6 +22,7 @@ from voicepipe.directory.editions.edition_store import EditionStore
 from voicepipe.directory.editions.pop_editions import PopEditions, begun, store_of
 from voicepipe.engines.base import Engines
 from voicepipe.engines.loader import loaded
+from voicepipe.languages.loading import load_languages
 from voicepipe.observe.traces import traced
 from voicepipe.pop.membership import Membership
 from voicepipe.pop.pop import Pop
@@ -30,7 +31,6 @@ from voicepipe.pop.prepared_agents import beginning
 from voicepipe.records.records import Records, kept
 from voicepipe.rtp.clock import SWITCH_S
 from voicepipe.tools.tool_runner import ToolRunner
-from voicepipe.turn.sentence_ends import callers_ends
 
 logger = logging.getLogger(__name__)
 Opened = Callable[[Config], AbstractAsyncContextManager[tuple[Config, AgentStore]]]
@@ -73,7 +73,7 @@ async def member(
     its = await asyncio.to_thread(begun, own, store, agent_file)
     config, agents, parts = its.config, its.agents, TakeoverParts()
     lock = predecessor.inherited.lock if predecessor else None
-    await asyncio.to_thread(callers_ends)  # The first call need not wait for the counting.
+    await asyncio.to_thread(load_languages, agents)  # The first call need not wait for it.
     async with (
         kept(config, partial(hooks_of, config, agents), parts, lock) as records,
         traced(config) as traces,
@@ -81,7 +81,7 @@ async def member(
         ToolRunner(ca=config.tls.ca) as tools,
     ):
         pop = Pop(config, agents, engines, tools, records, traces, parts, predecessor)
-        pop.log_what_is_missing()
+        await asyncio.to_thread(pop.log_what_is_missing)
         editions: PopEditions | None = None
         if bus:
             pop.membership = Membership(bus, config, pop.condition)

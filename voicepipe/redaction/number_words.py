@@ -1,10 +1,12 @@
-"""The words for digits, and the words between them. English in full; of six other languages the digits and the numbers
-below a hundred."""
+"""The meaning of words in finding digits, in all languages that have a file of their number words
+(`languages/*/digits.toml`)."""
 
 import re
+from collections.abc import Iterator
 from enum import IntEnum, auto
+from itertools import product
 
-from voicepipe.conversation import english
+from voicepipe.languages.digits_file import DigitsFile, OneWordNumbers, by_value, digits_files
 
 
 class Kind(IntEnum):
@@ -18,6 +20,8 @@ class Kind(IntEnum):
     """ "twenty", "thirty": a unit may follow."""
     HUNDRED = auto()
     THOUSAND = auto()
+    LARGE = auto()
+    """A hundred or more in one word: "quinientos", "viertausend". What it ends with noughts for may follow."""
     TIMES = auto()
     """"double": the next digit counts so often."""
     PLURAL = auto()
@@ -42,169 +46,204 @@ LETTER_APOSTROPHE = "ʼ"
 """Replaces the apostrophe of "it's" here, since it is a letter."""
 Word = tuple[Kind, str]
 """A word's kind, and its digits."""
+DIGIT_KINDS = (Kind.UNIT, Kind.TEEN, Kind.TEN, Kind.LARGE)
+NUMERIC = frozenset((*DIGIT_KINDS, Kind.HUNDRED, Kind.THOUSAND, Kind.TIMES, Kind.PLURAL, Kind.PERHAPS))
+LONG_WORD = 7
+"""Letters from which on a word may be a large number: "mille" and the like are known as they are."""
 
-UNITS = {
-    "en": " ".join(english.UNITS[:10]),
-    "de": "null eins zwei drei vier fünf sechs sieben acht neun",
-    "fr": "zéro un deux trois quatre cinq six sept huit neuf",
-    "es": "cero uno dos tres cuatro cinco seis siete ocho nueve",
-    "it": "zero uno due tre quattro cinque sei sette otto nove",
-    "nl": "nul een twee drie vier vijf zes zeven acht negen",
-    "pt": "zero um dois três quatro cinco seis sete oito nove",
-}
-MORE_UNITS = {
-    "en": "nought:0 naught:0 aught:0 nil:0 niner:9 fife:5",
-    "de": "zwo:2 fuenf:5 ein:1 eine:1",
-    "fr": "une:1",
-    "es": "un:1 una:1",
-    "it": "un:1 una:1",
-    "nl": "één:1",
-    "pt": "tres:3 uma:1 duas:2 meia:6",
-}
-TEENS = {
-    "en": " ".join(english.UNITS[10:]),
-    "de": "zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
-    "fr": "dix onze douze treize quatorze quinze seize",
-    "es": "diez once doce trece catorce quince dieciséis diecisiete dieciocho diecinueve",
-    "it": "dieci undici dodici tredici quattordici quindici sedici diciassette diciotto diciannove",
-    "nl": "tien elf twaalf dertien veertien vijftien zestien zeventien achttien negentien",
-    "pt": "dez onze doze treze catorze quinze dezesseis dezessete dezoito dezenove",
-}
-TENS = {
-    "en": " ".join(english.TENS),
-    "de": "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
-    "fr": "vingt trente quarante cinquante soixante",
-    "es": "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
-    "it": "venti trenta quaranta cinquanta sessanta settanta ottanta novanta",
-    "nl": "twintig dertig veertig vijftig zestig zeventig tachtig negentig",
-    "pt": "vinte trinta quarenta cinquenta sessenta setenta oitenta noventa",
-}
-STRESSED = {"dos": "dós", "tres": "trés", "seis": "séis", "tre": "tré"}
-"""As these are written at the end of a longer word: "veintidós", "trentatré"."""
-DOUBTFUL = set("un une una um uma ein eine een due sei once sept elf doze seize meia".split())
-"""Words that are digits only in their own language: elsewhere they are other words."""
-SHARED = set("six zero null".split())
-"""Words that are digits in every language, and no evidence of one."""
-
-PERHAPS = {"oh": "0", "o": "0", "for": "4", "to": "2", "too": "2", "won": "1", "ate": "8", "tree": "3"}
-TIMES = {"double": "2", "triple": "3", "treble": "3", "quadruple": "4", "doppel": "2", "dupla": "2", "doble": "2"}
-
-FILLERS = """
-    uh um uhm er erm ah eh hm hmm mm mhm huh and then plus dash hyphen minus space blank comma dot point
-    period full stop slash let me us see look check hold on go ahead wait a sec just is are was it's its it
-    the that that's this there here these those they they're there's so ok okay yes yeah yep yup right alright
-    sure correct exactly good great fine perfect well now next please thanks thank you sorry pardon again no i
-    i'm i've got have had with by my your our rest remaining last first final starts starting begins beginning
-    ends ending middle third group block part half others other another followed following continue continues
-    goes comes coming after finally number numbers digit digits figure figures listening ready get said say
-    saying repeat could would can will do did what keep reading of in as card und dann ähm äh also ja nein
-    moment bitte weiter danke ist die der das strich et alors euh oui voilà ensuite puis merci tiret y luego
-    pues sí entonces gracias guion e poi allora sì ecco dunque grazie en dan ja dus streepje ー depois então sim
-    agora né espera
-"""
-COUNTED = "digit digits figure figures number numbers moment second seconds minute more times group groups time thing"
-NAMED = f"""
-    {" ".join((*english.NUMBERED_PLACES, *english.NUMBERED_RECORDS))} phone telephone mobile cell cellphone landline
-    extension ext fax table birthday birth born total price telefon telefonnummer handynummer buchung bestellung
-    zimmer tisch rechnung postleitzahl kundennummer téléphone commande réservation chambre teléfono móvil pedido reserva
-    habitación telefono cellulare ordine prenotazione camera telefoon boeking kamer telefone celular quarto
-"""
-MEASURED = """
-    people person persons guests adults children kids seats tickets rooms tables nights days weeks
-    months years year hours hour minutes o'clock oclock am pm euros euro dollars pounds cents bucks percent
-    degrees km miles kg metres meters uhr personen leute gäste erwachsene kinder nächte tage prozent grad
-    personnes heures nuits jours personas horas noches días persone ore notti giorni uur nachten dagen pessoas
-    noites dias
-"""
-PLAIN = """
-    at until till from before around about today tonight tomorrow costs name call called address street bis
-    von vom à de du las hasta alle fino om tot van às até
-"""
-ASKED = re.compile(
-    r"""(?ix)\b(?:
-    how\ many\ (?!digits|numbers) | (?:what|which)\ (?:\w+\ )?(?:time|date|day|year) | when\b(?!\ you)
-    | (?:your|which|what)\ (?:\w+\ ){0,2}(?:phone|telephone|mobile|birthday|postcode|zip|booking|reservation)
-    | date\ of\ birth
-    | telefonnummer | wie\ viele | wann | um\ wie\ viel
-    | téléphone | combien | quand | quelle\ heure
-    | teléfono | cuánt[ao]s | cuándo | qué\ hora
-    | telefono | quant[ei] | quando | che\ ora
-    | telefoon | hoeveel | wanneer | hoe\ laat
-    | telefone | quant[ao]s | que\ horas
-    )\b"""
-)
-"""Words of the agent after which the next numbers are no part of a card's."""
-CARD = set("""
-    card cards credit debit visa mastercard amex maestro digits cvc cvv expiry expire expires expiration karte
-    kreditkarte kartennummer bancaire bleue crédit crédito credito tarjeta kaart creditcard kaartnummer cartão
-    cartao
-""".split())  # fmt: skip
-"""Words that indicate a card number, before or after them."""
+FILES = digits_files()
+ENGLISH = FILES["en"]
+UNITS = {tag: " ".join(words[0] for words in by_value(file.units)) for tag, file in FILES.items()}
+PERHAPS = ENGLISH.perhaps
+ENGLISH_PARTS = frozenset(f"{ENGLISH.tens} {ENGLISH.hundred} {ENGLISH.thousand}".split())
+"""Words between which a comma may be inside a number: "fifty, two"."""
 
 WORDS: dict[str, Word] = {}
 """The meaning of words in every language."""
 ABROAD: dict[str, dict[str, Word]] = {}
-"""The meaning of `DOUBTFUL` words, by language."""
+"""The meaning, by language, of words that mean something else in another one."""
 EVIDENCE: dict[str, set[str]] = {}
 """Words that are evidence of the languages in which they occur."""
+JOINS: dict[str, dict[Kind, frozenset[Kind]]] = {}
+"""Words inside a number, by the kind before them: the kinds of which one must follow ("one hundred and eleven",
+"treinta y uno", "doppelt die fünf"); empty: whatever follows."""
+CARD: set[str] = set()
+"""Words that indicate a card number, before or after them."""
+
+FOLDS = frozenset(word for file in FILES.values() for word in file.fold.split())
+""" "fois" in "trois fois cinq"."""
+BEFORE_TENS = frozenset(word for file in FILES.values() for word in file.joins_units.split())
+""" "und" in "fünf und vierzig"."""
+TENS_ALONE = frozenset(
+    word for file in FILES.values() if file.one_word for words in by_value(file.tens) for word in words
+)  # fmt: skip
+""" "dreißig": 35 is one word, so that "dreißig fünf" is 305; in Spanish, "y" would be between."""
+TENS_WITH_TEENS = frozenset(word for file in FILES.values() for word in file.tens_with_teens.split())
+""" "soixante" in "soixante-douze"."""
+TEN_WITH_UNITS = frozenset(word for file in FILES.values() for word in file.ten_with_units.split())
+""" "dix" in "dix-sept"."""
+EIGHTY = {
+    word: frozenset(scores)
+    for file in FILES.values() if file.eighty
+    for fours, scores in (by_value(file.eighty),) for word in fours
+}  # fmt: skip
+""" "quatre-vingt": the second word, by the first."""
 
 
-def _joined(language: str, units: dict[str, str], tens: dict[str, str]) -> dict[str, str]:
-    """Numbers below a hundred that a language writes as one word."""
-    pairs = [(unit, ten, ten_digits[0] + digit)
-             for unit, digit in units.items() if digit != "0" for ten, ten_digits in tens.items()]  # fmt: skip
-    match language:
-        case "de":
-            return {f"{unit}und{ten}": digits for unit, ten, digits in pairs}
-        case "nl":
-            return {f"{unit}{'ën' if unit.endswith('e') else 'en'}{ten}": digits for unit, ten, digits in pairs}
-        case "it":
-            return {
-                f"{ten[:-1] if unit[0] in 'uo' else ten}{its}": digits
-                for unit, ten, digits in pairs for its in (unit, STRESSED.get(unit, unit))
-            }  # fmt: skip
-        case "es":
-            return {f"veinti{its}": digits for unit, ten, digits in pairs if ten == "veinte"
-                    for its in (unit, STRESSED.get(unit, unit))}  # fmt: skip
-    return {}
+class _PhrasesSaid:
+    """Whether one of some patterns, which are in small letters, is in a text. So it takes a third of the time that it
+    would regardless of case."""
+
+    def __init__(self, patterns: Iterator[str]) -> None:
+        self._pattern = re.compile(rf"\b(?:{'|'.join(dict.fromkeys(patterns))})\b")
+
+    def search(self, text: str) -> bool:
+        return bool(self._pattern.search(text.lower()))
 
 
-def _learn_digits(language: str) -> None:
-    units = dict(zip(UNITS[language].split(), "0123456789", strict=True))
-    units |= {word: digit for word, _, digit in (pair.partition(":") for pair in MORE_UNITS[language].split())}
-    first = 20
-    tens = {word: str(first + 10 * index) for index, word in enumerate(TENS[language].split())}
-    teens = {word: str(number) for number, word in enumerate(TEENS[language].split(), 10)}
-    for kind, words in ((Kind.UNIT, units), (Kind.TEEN, teens | _joined(language, units, tens)), (Kind.TEN, tens)):
-        for word, digits in words.items():
-            if word in DOUBTFUL and language != "en":
-                ABROAD.setdefault(word, {})[language] = (kind, digits)
-                continue
-            WORDS[word] = (kind, digits)
-            if language != "en" and word not in SHARED:
-                EVIDENCE.setdefault(word, set()).add(language)
+ASKED = _PhrasesSaid(pattern for file in FILES.values() for pattern in file.asks_other)
+"""Words of the agent after which the next numbers are no part of a card's."""
+CODES = _PhrasesSaid(pattern for file in FILES.values() for pattern in file.codes)
+"""Words that announce a card's expiry date or its code."""
+CARD_PHRASES = _PhrasesSaid(pattern for file in FILES.values() for pattern in file.card_phrases)
+"""What indicates a card number in several words."""
 
 
-def _learn() -> None:
-    for kind, words in (
-        (Kind.PLAIN, PLAIN),
-        (Kind.FILLER, FILLERS),
-        (Kind.MEASURED, MEASURED),
-        (Kind.NAMED, NAMED),
-        (Kind.COUNTED, COUNTED),
-        (Kind.APART, "or oder oppure"),
-        (Kind.HUNDRED, "hundred"),
-        (Kind.THOUSAND, "thousand"),
+class _OneWord:
+    """The numbers that a language writes as one word."""
+
+    def __init__(self, file: DigitsFile, rules: OneWordNumbers) -> None:
+        self.below_hundred = dict(_below_hundred(rules, rules.tens or file.tens))
+        """Only those of two words in one."""
+        self._hundred, self._thousands, self._inside = rules.hundred, rules.thousand.split(), rules.inside.split("/")
+        self._small = self.below_hundred | dict(_numbered(file.teens, 10, 1)) | dict(_numbered(file.tens, 20, 10))
+        ones = [(word, value) for word, value in _numbered(f"{file.units}", 0, 1) if value]
+        self._small |= dict(ones) | {word: value for word, value in _numbered(rules.units, 1, 1) if word[-1] == "é"}
+
+    def value(self, word: str) -> int:
+        """The number that a word is, if it has hundreds or thousands; otherwise 0."""
+        if not self._hundred:
+            return 0
+        for thousand in self._thousands:
+            before, found, after = word.partition(thousand)
+            if found:
+                many, rest = self._hundreds(before, 1), self._hundreds(after, 0)
+                return many * 1000 + rest if many is not None and rest is not None else 0
+        return (self._hundreds(word, 0) or 0) if self._hundred in word else 0
+
+    def _hundreds(self, word: str, empty: int) -> int | None:
+        """A number below a thousand, or below 10,000 as in "neunzehnhundert". None: it is none. `empty`: of no word."""
+        if not word:
+            return empty
+        before, found, after = word.partition(self._hundred)
+        if not found:
+            return self._tens(word)
+        many, rest = self._small.get(before) if before else 1, self._tens(after, self._hundred[-1]) if after else 0
+        return many * 100 + rest if many is not None and rest is not None else None
+
+    def _tens(self, word: str, elided: str = "") -> int | None:
+        """`elided`: the letter before it, which it may share: "cent(o)ottanta"."""
+        for inside in ("", *self._inside):
+            if word.startswith(inside) and (value := self._small.get(word[len(inside) :])) is not None:
+                return value
+        return self._small.get(elided + word) if elided else None
+
+
+def _below_hundred(rules: OneWordNumbers, tens: str) -> Iterator[tuple[str, int]]:
+    pairs = product(_numbered(tens, 20, 10), _numbered(rules.units, 1, 1))
+    for (ten, high), (unit, low) in pairs:
+        yield (unit + ten if rules.unit_first else ten + unit), high + low
+
+
+def _numbered(words: str, first: int, step: int) -> Iterator[tuple[str, int]]:
+    for index, every in enumerate(by_value(words)):
+        for word in every:
+            yield word, first + step * index
+
+
+ONE_WORD = {tag: _OneWord(file, file.one_word) for tag, file in FILES.items() if file.one_word}
+
+
+def large(word: str) -> tuple[int, str]:
+    """The number above a hundred that is one word, and its language; 0: it is none."""
+    if len(word) >= LONG_WORD:
+        for tag, numbers in ONE_WORD.items():
+            if value := numbers.value(word):
+                return value, tag
+    return 0, ""
+
+
+def _digit_words(tag: str, file: DigitsFile) -> Iterator[tuple[str, Word]]:
+    for kind, words, first, step in (
+        (Kind.TEEN, file.teens, 10, 1),
+        (Kind.LARGE, file.hundreds, 100, 100),
+        (Kind.TEN, file.tens, 20, 10),
+        (Kind.UNIT, file.units, 0, 1),
     ):
-        WORDS.update(dict.fromkeys(words.replace("'", LETTER_APOSTROPHE).split(), (kind, "")))
-    WORDS.update({word: (Kind.PERHAPS, digit) for word, digit in PERHAPS.items()})
-    WORDS.update({word: (Kind.TIMES, times) for word, times in TIMES.items()})
-    for language in UNITS:
-        _learn_digits(language)
-    for digit, word in enumerate(UNITS["en"].split()):
-        WORDS[f"{word}es" if word == "six" else f"{word}s"] = (Kind.PLURAL, str(digit))
-    CARD.update([f"{word}{LETTER_APOSTROPHE}s" for word in CARD])
-    WORDS.update({"ohs": (Kind.PLURAL, "0"), "zeroes": (Kind.PLURAL, "0")})
+        for word, value in _numbered(words, first, step):
+            yield word, (kind, str(value))
+    if tag in ONE_WORD:
+        for word, value in ONE_WORD[tag].below_hundred.items():
+            yield word, (Kind.TEEN, str(value))
 
 
-_learn()
+def _meanings(tag: str, file: DigitsFile) -> dict[str, Word]:
+    """What the words of a language mean; of two meanings, the later one."""
+    known: dict[str, Word] = {}
+    for kind, words in (
+        (Kind.PLAIN, file.plain),
+        (Kind.FILLER, file.fillers),
+        (Kind.MEASURED, file.measured),
+        (Kind.NAMED, file.named),
+        (Kind.COUNTED, file.counted),
+        (Kind.APART, file.apart),
+        (Kind.HUNDRED, file.hundred),
+        (Kind.THOUSAND, file.thousand),
+    ):
+        known.update(dict.fromkeys(words.replace("'", LETTER_APOSTROPHE).split(), (kind, "")))
+    known.update({word: (Kind.PERHAPS, digit) for word, digit in file.perhaps.items()})
+    known.update({word: (Kind.TIMES, str(times)) for word, times in file.times.items()})
+    known.update(_digit_words(tag, file))
+    known.update({word: (Kind.PLURAL, str(digit)) for word, digit in _numbered(file.plurals, 0, 1)})
+    return known
+
+
+def _learn(tag: str, file: DigitsFile) -> None:
+    """English comes first: its meaning of a word is the usual one, and of two other languages with two meanings each
+    has its own."""
+    ambiguous, no_evidence = set(file.ambiguous.split()), set(file.no_evidence.split())
+    for word, meaning in _meanings(tag, file).items():
+        usual = WORDS.get(word)
+        if word in ambiguous or (usual and usual != meaning):
+            ABROAD.setdefault(word, {})[tag] = meaning
+            continue
+        if tag != "en" and meaning[0] in DIGIT_KINDS and not (word in no_evidence or word in ENGLISH.units.split()):
+            EVIDENCE.setdefault(word, set()).add(tag)
+        WORDS[word] = meaning
+
+
+def _join(words: str, *between: tuple[Kind, tuple[Kind, ...]]) -> None:
+    for word in words.split():
+        for before, after in between:
+            known = JOINS.setdefault(word, {})
+            known[before] = known.get(before, frozenset()) | frozenset(after)
+
+
+def _learn_joins(file: DigitsFile) -> None:
+    small = (Kind.UNIT, Kind.TEEN, Kind.TEN)
+    if file is ENGLISH:
+        _join(file.joins_hundreds, (Kind.HUNDRED, ()), (Kind.THOUSAND, ()))
+    else:
+        large_ones = (*small, Kind.LARGE)
+        above = [(kind, large_ones) for kind in (Kind.HUNDRED, Kind.THOUSAND, Kind.LARGE)]
+        _join(file.joins_hundreds, *above)
+    _join(file.joins_tens, (Kind.TEN, (Kind.UNIT, Kind.TEEN)))
+    _join(file.joins_units, (Kind.UNIT, (Kind.TEN,)))
+    _join(file.before_counted, (Kind.TIMES, small))
+
+
+for _tag, _file in FILES.items():
+    _learn(_tag, _file)
+    _learn_joins(_file)
+    CARD.update(_file.card.split())
+CARD.update([f"{word}{LETTER_APOSTROPHE}s" for word in CARD])

@@ -7,12 +7,25 @@ import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple
 from unicodedata import digit as digit_of
 
 import regex
 
-from voicepipe.redaction.number_words import ABROAD, CARD, EVIDENCE, LETTER_APOSTROPHE, WORDS, Kind
+from voicepipe.redaction.cardinals import NumberPart, spelled
+from voicepipe.redaction.number_words import (
+    ABROAD,
+    CARD,
+    CARD_PHRASES,
+    ENGLISH_PARTS,
+    EVIDENCE,
+    FOLDS,
+    JOINS,
+    LETTER_APOSTROPHE,
+    NUMERIC,
+    WORDS,
+    Kind,
+    large,
+)
 
 
 class Gap(IntEnum):
@@ -81,27 +94,15 @@ TOKEN = regex.compile(
     regex.VERBOSE,
 )
 UUID = re.compile(r"(?i)\b(?=[\d-]*[a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
-JOINS = {"and": (Kind.HUNDRED, Kind.THOUSAND), "y": (Kind.TEN,), "e": (Kind.TEN,), "et": (Kind.TEN,)}
-"""Words inside a number: "one hundred and eleven", "treinta y uno"."""
 WORD = regex.compile(r"[^\W\d_]+")
 APOSTROPHE = regex.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
 """`regex`, since for `re` a vowel sign is no part of a word: one Hindi word amid digits would be several."""
 ALONE = 9
 """Digits of a number that may be whole, such as a telephone number: a time of day behind it is no part of it."""
 SPOKEN = (Kind.UNIT, Kind.PERHAPS, Kind.TIMES, Kind.PLURAL)
-NUMERIC = frozenset(
-    (Kind.UNIT, Kind.TEEN, Kind.TEN, Kind.HUNDRED, Kind.THOUSAND, Kind.TIMES, Kind.PLURAL, Kind.PERHAPS)
-)
-
-
-class NumberPart(NamedTuple):
-    """A word of a number, or digits of it. Kind None: written digits, or "and"."""
-
-    kind: Kind | None
-    digits: str
-    word: str
-    start: int
-    end: int
+NEXT = regex.compile(r"[\s,-]*(?:([^\W\d_]+)|\d)")
+"""The next word, or a digit."""
+MARK = regex.compile(r"[,.;]")
 
 
 def read(text: str, languages: set[str]) -> NumbersReading:
@@ -145,15 +146,15 @@ class _NumberReader:
                 self._written(group, *found.span())
         self._flush()
         self._reading.tail = self._gap
+        self._reading.card |= CARD_PHRASES.search(self._text)
         return _without_loners(self._reading)
 
     def _word(self, word: str, start: int, end: int) -> None:
         kind, digits = self._meaning(word)
         if kind in NUMERIC and (self._parts or word != "oh" or self._text[end : end + 1] != ","):
-            self._parts.append(NumberPart(kind, digits, word, start, end))
+            self._parts.append(NumberPart(kind, digits, word, start, end, self._is_marked(word, start)))
             return
-        if self._parts and word in JOINS and self._parts[-1].kind in JOINS[word]:
-            self._parts.append(NumberPart(None, "", word, start, end))
+        if self._parts and self._joins(word, start, end):
             return
         self._flush()
         if word in CARD:
@@ -165,7 +166,36 @@ class _NumberReader:
         for language, meaning in ABROAD.get(word, {}).items():
             if language in self._languages:
                 return meaning
-        return WORDS.get(word, (None, ""))
+        if word in WORDS:
+            return WORDS[word]
+        number, _ = large(word)
+        return (Kind.LARGE, str(number)) if number else (None, "")
+
+    def _is_marked(self, word: str, start: int) -> bool:
+        """Whether a comma or a full stop ends the number before it. In English, "fifty, two" may be one."""
+        last = self._parts[-1] if self._parts else None
+        if last is None or last.word in ENGLISH_PARTS or word in ENGLISH_PARTS:
+            return False
+        return bool(MARK.search(self._text, last.end, start))
+
+    def _joins(self, word: str, start: int, end: int) -> bool:
+        """Whether a word is inside the number in progress, of which it then is a part."""
+        last = self._parts[-1]
+        if word in FOLDS and last.kind is Kind.UNIT and self._next(end) in (Kind.UNIT, Kind.FILLER):
+            self._parts[-1] = last._replace(kind=Kind.TIMES, end=end)
+            return True
+        after = JOINS.get(word, {}).get(last.kind) if last.kind else None
+        if after is None or (after and self._next(end) not in after):
+            return False
+        self._parts.append(NumberPart(None, "", word, start, end))
+        return True
+
+    def _next(self, end: int) -> Kind | None:
+        """The kind of the next word."""
+        found = NEXT.match(self._text, end)
+        if not found:
+            return None
+        return self._meaning(found[1].lower())[0] if found[1] else Kind.UNIT
 
     def _between(self, kind: Kind | None) -> None:
         numbers = self._reading.numbers
@@ -218,12 +248,12 @@ class _NumberReader:
             return
         parts, self._parts = self._parts, []
         for run, is_number in _runs(parts):
-            digits = _spelled(run) if is_number else ""
+            digits = spelled(run) if is_number else ""
             if digits:
                 self._add(run[0].start, run[-1].end, digits, any(part.kind for part in run))
                 continue
             self._after = False
-            if any(part.word not in ("oh", "o", "and", "y", "e", "et", "ones", "ohs") for part in run):
+            if any(part.word not in JOINS and part.word not in ("oh", "o", "ones", "ohs") for part in run):
                 self._gap = max(self._gap, Gap.LOOSE)
                 self._named = False
                 self._others += len(run)
@@ -238,8 +268,11 @@ def _languages(words: Sequence[str]) -> set[str]:
         if word in EVIDENCE:
             sure |= EVIDENCE[word]
         elif word in ABROAD and word not in WORDS:
-            for language in ABROAD[word]:
-                doubtful.setdefault(language, set()).add(at)
+            for language, (kind, _) in ABROAD[word].items():
+                if kind in NUMERIC:
+                    doubtful.setdefault(language, set()).add(at)
+        elif word not in WORDS and (language := large(word)[1]):
+            sure.add(language)
     return sure | {
         language for language, at in doubtful.items() if any(each + 1 in at or each + 2 in at for each in at)
     }
@@ -272,86 +305,6 @@ def _is_amid(parts: Sequence[NumberPart], index: int) -> bool:
         part.kind in SPOKEN or (part.kind is None and len(part.digits) == 1)
         for part in (parts[index - 1], parts[index + 1])
     )
-
-
-def _spelled(parts: Sequence[NumberPart]) -> str:
-    said, at = [], 0
-    while at < len(parts):
-        part = parts[at]
-        following = parts[at + 1] if at + 1 < len(parts) else None
-        if part.kind is None:
-            said.append(part.digits)
-        elif part.kind is Kind.TIMES:
-            if following and following.digits and following.kind is not Kind.TIMES:
-                said.append(following.digits[0] * (int(part.digits) - 1))
-        elif part.kind is Kind.UNIT and following and following.kind is Kind.PLURAL:
-            said.append(following.digits * int(part.digits))
-            at += 1
-        elif part.kind is Kind.PERHAPS:
-            said.append(part.digits)
-        elif part.kind is not Kind.PLURAL:
-            number, at = _cardinal(parts, at)
-            said.append(number)
-            continue
-        at += 1
-    return "".join(said)
-
-
-def _cardinal(parts: Sequence[NumberPart], at: int) -> tuple[str, int]:
-    """The number that begins there, and its end: "four thousand one hundred eleven" is 4111."""
-    value, at = _hundreds(parts, at)
-    if at < len(parts) and parts[at].kind is Kind.THOUSAND:
-        rest, at = _hundreds(parts, _rest(parts, at + 1), (Kind.THOUSAND,))
-        value = (value or 1) * 1000 + rest
-    return str(value), at
-
-
-def _hundreds(parts: Sequence[NumberPart], at: int, before: Sequence[Kind] = ()) -> tuple[int, int]:
-    value, at = _last_two(parts, at, before)
-    if at < len(parts) and parts[at].kind is Kind.HUNDRED:
-        rest, at = _last_two(parts, _rest(parts, at + 1), (Kind.HUNDRED, Kind.THOUSAND))
-        value = (value or 1) * 100 + rest
-    return value, at
-
-
-def _last_two(parts: Sequence[NumberPart], at: int, before: Sequence[Kind]) -> tuple[int, int]:
-    """As `_below_hundred`, but what stands before such a word begins another number: "one hundred ninety, seven
-    thousand"."""
-    value, end = _below_hundred(parts, at)
-    if end == len(parts) or parts[end].kind not in before:
-        return value, end
-    return (value // 10 * 10, end - 1) if end > at + 1 else (0, at)
-
-
-def _past_join(parts: Sequence[NumberPart], at: int) -> int:
-    return at + 1 if at < len(parts) and parts[at].kind is None and not parts[at].digits else at
-
-
-def _rest(parts: Sequence[NumberPart], at: int) -> int:
-    """The position after "hundred" where a number goes on: behind an "and", or an "oh" ("four hundred oh five")."""
-    at = _past_join(parts, at)
-    return at + 1 if at < len(parts) and parts[at].kind is Kind.PERHAPS and parts[at].digits == "0" else at
-
-
-def _below_hundred(parts: Sequence[NumberPart], at: int) -> tuple[int, int]:
-    """A number below a hundred that begins there, and its end; 0 and the same position: there is none."""
-    if at == len(parts) or parts[at].kind not in (Kind.UNIT, Kind.TEEN, Kind.TEN):
-        return 0, at
-    part, value = parts[at], int(parts[at].digits)
-    following = parts[_past_join(parts, at + 1) :][:2]
-    if part.word == "quatre" and following and following[0].word in ("vingt", "vingts"):
-        at, value = at + 1, 80
-        following = parts[_past_join(parts, at + 1) :][:2]
-    if part.kind is Kind.TEN or value == 80:
-        high = part.word in ("soixante", "quatre")
-        if following and following[0].kind is Kind.UNIT and following[0].digits != "0":
-            return value + int(following[0].digits), _past_join(parts, at + 1) + 1
-        if high and following and following[0].kind is Kind.TEEN:
-            rest, at = _below_hundred(parts, _past_join(parts, at + 1))
-            return value + rest, at
-    if part.word == "dix" and following and following[0].word in ("sept", "huit", "neuf"):
-        return 10 + int(following[0].digits), at + 2
-    return value, at + 1
 
 
 def _without_loners(reading: NumbersReading) -> NumbersReading:

@@ -16,7 +16,7 @@ from voicepipe.conversation.events import TOOL_CHARS
 from voicepipe.redaction import card_numbers
 from voicepipe.redaction.card_numbers import is_right, joined
 from voicepipe.redaction.maskable_text import MaskableText, TextPart, json_or_plain, plain, presses, split
-from voicepipe.redaction.number_words import ASKED
+from voicepipe.redaction.number_words import ASKED, CODES
 from voicepipe.redaction.numbers_read import Gap, Number, NumbersReading, read
 from voicepipe.turn.keypad import MOST as MOST_KEYS
 from voicepipe.turn.keypad import PRESSED
@@ -53,8 +53,6 @@ REMEMBERED, REMEMBERED_DIGITS = 300, 4000
 """Texts with numbers that may still change, and digits in them; older ones stay as they are."""
 
 CODE_NAMES = re.compile(r"(?i)cv[cvn]\d?$|csc$|security.?code|card.?code|expir|\bexp\b|exp_|valid.?(?:to|thru|until)")
-CODES = re.compile(r"(?i)\b(?:cv[cvn]2?|csc|security code|expir\w*|expiry)\b")
-"""Words that announce a code."""
 CARD_NUMBER = re.compile(r"(?i)n[uú]m(?:b?er|éro)|nummer|digits|ziffern")
 """Words beside talk of cards that announce their numbers."""
 CARD_NAMES = re.compile(r"(?i)card(?:.?n(?:um|r|o)|$|\.)|\bpan$|\bcc.?n(?:um|r|o)")
@@ -251,7 +249,9 @@ class Redactor(Generic[K]):
             speaker.idle += wordy
             speaker.codes -= wordy
             speaker.asked &= not wordy
-            if tail is Gap.APART or speaker.idle >= (PATIENCE_IN_TALK if self._talk else PATIENCE):
+            patience = PATIENCE_IN_TALK if self._talk else PATIENCE
+            repeats = speaker is self._agent and self._caller.chain  # It ends no earlier than what it repeats.
+            if tail is Gap.APART or (speaker.idle >= patience and not repeats):
                 self._end(speaker)
             return
         speaker.codes -= 1
@@ -286,7 +286,8 @@ class Redactor(Generic[K]):
     def _mark_again(self, speaker: _SpeakerNumbers, numbers: Sequence[Number]) -> None:
         """A caller who was not understood repeats the number."""
         before, digits = joined(speaker.chain), joined(numbers)
-        if len(digits) >= CARD_GRAM and digits in (before, speaker.last) and not is_right(before + digits):
+        is_card = len(digits) < card_numbers.PHONE and is_right(before + digits)
+        if len(digits) >= CARD_GRAM and digits in (before, speaker.last) and not is_card:
             for number in numbers if speaker.chain else ():
                 number.again = True
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from datetime import time as Time
 
-from voicepipe.conversation.english import MONTHS, WEEKDAYS
+from voicepipe.languages.en.words import MONTHS, WEEKDAYS
 
 OPENS, LAST = Time(12), Time(21, 30)
 MOST_GUESTS = 8

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 
 from voicepipe.conversation.events import Item
 from voicepipe.conversation.own_tools import KEYS_SENT, SEND_KEYS
-from voicepipe.turn.as_said import as_said
+from voicepipe.languages.known import language_of
 
 TIMES = 3
 """Hearings of one menu, with keys sent between, after which no more keys are sent."""
@@ -23,6 +23,8 @@ LONGEST, MOST = 300, 6
 on the event loop each may take 10 ms."""
 ALIKE = 0.85
 """Share of the shorter text that is found in the longer one, from which on both are the same menu."""
+_as_said = language_of("en").as_said
+"""Menus of any language are compared with themselves alone, so that any form will do in which numbers are words."""
 RUN = 4
 """Letters in a row that count as found: shorter runs are found in any text."""
 LONG_RUN, LEAST_SHARE = 12, 0.6
@@ -66,7 +68,7 @@ def _heard_before_keys(items: Iterable[Item]) -> list[str]:
     heard: list[list[str]] = [[]]
     for item in items:
         if item.kind == "message" and item.role == "user":
-            heard[-1].append(as_said(item.text))
+            heard[-1].append(_as_said(item.text))
         elif item.kind == "function_call" and item.name == SEND_KEYS and item.call_id in sent:
             heard.append([])
     return [" ".join(filter(None, texts)) for texts in heard]

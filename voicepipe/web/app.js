@@ -35,7 +35,8 @@ const call = new Call({
   onTrip: showPlace,
 });
 const firstSound = new FirstSound(() => call.sent(), (id, record) => panel.put(id, { record, answer: "", tools: [] }));
-const handle = handlers({ transcript, panel, onCaller: (speaks) => (callerSpeaks = speaks), onProblem: notice });
+const handle = handlers({ transcript, panel, onCaller: (speaks) => (callerSpeaks = speaks), onProblem: notice,
+  languageOf: (agent) => settings.languageOf(agent) });
 let callerSpeaks = false;
 let inCall = false;
 let watching = false;

@@ -107,10 +107,11 @@ function variablesOf({ variables = {} }) {
 export function saidRows(record, onTurn) {
   return record.said.map((full) => {
     const item = made("li", "exchange");
-    if (full.spoken) item.append(words("Caller", full.heard ? "heard" : "heard none", full.heard || "(no words)"));
-    else if (full.heard) item.append(words("Typed", "heard", full.heard));
+    const lang = full.record?.language ?? "";
+    if (full.spoken) item.append(words("Caller", full.heard ? "heard" : "heard none", full.heard || "(no words)", lang));
+    else if (full.heard) item.append(words("Typed", "heard", full.heard, lang));
     item.append(...toolList(full.tools));
-    item.append(words("Agent", full.answered ? "answered" : "answered none", full.answered || "(nothing)"));
+    item.append(words("Agent", full.answered ? "answered" : "answered none", full.answered || "(nothing)", lang));
     item.append(remarksLine(full, onTurn));
     return item;
   });
@@ -123,9 +124,10 @@ function toolList(tools) {
   return [list];
 }
 
-function words(who, className, text) {
+/** The words are apart from who said them: they may run from right to left. */
+function words(who, className, text, lang) {
   const line = made("p", className);
-  line.append(made("b", "", who), " ", text);
+  line.append(made("b", "", who), " ", Object.assign(made("bdi", "", text), { lang }));
   return line;
 }
 

@@ -5,17 +5,19 @@ import { toolRows, toolsOf } from "./tools-used.js";
 import { isMeasured, recordOf } from "./turn.js";
 
 /** A function for each type of event that matters. `onCaller(speaks)`: the caller's voice began or ended.
- *  `onProblem(sentence)`: somebody should know. */
-export function handlers({ transcript, panel, onCaller, onProblem }) {
+ *  `onProblem(sentence)`: somebody should know. `languageOf(agent)`: its tag, "" where it is not known. */
+export function handlers({ transcript, panel, onCaller, onProblem, languageOf }) {
   let agent = null;
   const showHeard = (item) => item.role === "assistant" && transcript.agentHeard(item.id, spokenText(item));
   return {
     "session.created": ({ session }) => {
       agent = session.model;
       transcript.agent = "Agent";
+      transcript.lang = languageOf(agent);
     },
     "session.updated": ({ session }) => {
       if (agent && session.model !== agent) transcript.agent = `Agent ${session.model}`;
+      if (session.model !== agent) transcript.lang = languageOf(session.model);
       agent = session.model;
     },
     "input_audio_buffer.speech_started": ({ item_id }) => {
@@ -48,6 +50,7 @@ export function handlers({ transcript, panel, onCaller, onProblem }) {
     },
     "response.done": ({ response }) => {
       const record = recordOf(response);
+      if (record?.language) transcript.lang = record.language;
       const cut = response.status === "cancelled" && response.status_details?.reason === "turn_detected";
       // A reply that is cut before a word of it was heard came while the caller had not finished, flagged or not.
       const reopened = Boolean(record?.reopened) || (cut && !response.output.some(spokenText));

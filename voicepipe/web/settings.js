@@ -53,6 +53,11 @@ export class Settings {
     this.refresh();
   }
 
+  /** The tag of the agent's language; "" where it is not known. */
+  languageOf(agent) {
+    return this.#agents.find(({ id }) => id === agent)?.language ?? "";
+  }
+
   /** {model, voice, line, key}; "" where the server is to choose. */
   get values() {
     const $ = this.$;

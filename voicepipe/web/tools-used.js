@@ -45,7 +45,7 @@ export function toolRows(uses) {
     const took = [use.early ? "read ahead" : "", ms].filter(Boolean).join(", ");
     row.append(
       made("code", "", `${use.name}(${argumentsOf(use.arguments)})`),
-      made("span", "outcome", outcomeOf(use)),
+      made("bdi", "outcome", outcomeOf(use)),
       made("span", "took", took),
     );
     if (use.early) row.title = "Begun before it was sure that the turn was over: it only reads";

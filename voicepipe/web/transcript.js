@@ -10,6 +10,7 @@ export class Transcript {
   #onFirst;
   #items = new Map(); // item id -> {bubble, words, open}
   agent = "Agent"; // heads the words of whoever has the call now
+  lang = ""; // in which is spoken now, by its tag
   #spoken = []; // the caller's spoken items, in order
 
   /** `list`: the <ol>; `scroll`: the element around it that scrolls; `onFirst()` is called when something is said. */
@@ -173,7 +174,7 @@ export class Transcript {
   #add(itemId, className, who) {
     const bubble = made("li", `${className} growing`);
     bubble.setAttribute("aria-busy", "true"); // screen readers read it once, when it is whole
-    const said = made("p", "said");
+    const said = Object.assign(made("p", "said"), { dir: "auto", lang: this.lang });
     const words = made("span", "words");
     said.append(words);
     bubble.append(made("p", "who", who), said);

@@ -26,8 +26,8 @@ function card() {
     part("div", "turn-body", {},
       part("div", "", { class: "headline" }, latency),
       part("ul", "chips", { "aria-label": "About this turn" }),
-      part("dl", "", { class: "words" }, part("dt", "", {}, "Heard"), part("dd", "heard", {}),
-        part("dt", "", {}, "Answered"), part("dd", "answered", {})),
+      part("dl", "", { class: "words" }, part("dt", "", {}, "Heard"), part("dd", "heard", { dir: "auto" }),
+        part("dt", "", {}, "Answered"), part("dd", "answered", { dir: "auto" })),
       part("div", "waterfall", {}),
       part("ul", "tools", { class: "tools", "aria-label": "Tools that ran" }),
       part("p", "why", {}),
@@ -47,6 +47,7 @@ export class TurnDialog {
     this.#begin(`Turn at ${clock(full.turn.at)}, ${agentOf(full.turn)}`, "");
     this.#find("heard").textContent = full.heard || "(no words)";
     this.#find("answered").textContent = full.answered || "(nothing)";
+    for (const id of ["heard", "answered"]) this.#find(id).lang = full.record?.language ?? "";
     const record = { ...full.record, reopened: full.turn.cut_in };
     showTurn((id) => this.#find(id), record, { budget, who: "the caller", tools: full.tools });
   }

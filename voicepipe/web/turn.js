@@ -74,6 +74,7 @@ export function chipsOf(record, { budget = BUDGET_MS, who = "you" } = {}) {
   add(record.discarded === 1, "1 draft dropped", draft);
   add(record.discarded > 1, `${record.discarded} drafts dropped`, draft);
   add(record.ladder, LADDER[record.ladder] ?? record.ladder, "What was done since the answer was not ready in time", "late");
+  add(record.language, record.language, "The language that is spoken now, by its tag");
   add(record.reopened, `reopened, ${who} had not finished`, "The answer began too early, and was withdrawn");
   return chips;
 }

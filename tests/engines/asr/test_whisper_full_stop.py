@@ -92,11 +92,3 @@ def test_it_is_what_the_decoder_thought_behind_the_last_word(
     assert whisper._full_stop(words, decoder, len(wrote), decoder) == pytest.approx(0.75, abs=1e-3)
     assert whisper._full_stop(words, decoder, at, decoder) is None, "where the decoder was stopped at its limit"
     assert whisper._full_stop((), decoder, len(wrote), decoder) is None
-
-
-def test_only_of_english_it_is_told(whisper: LoadedWhisper, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whisper, "_languages", lambda passages, encoded: [("en", True)])
-    (english,) = whisper.read([Passage(next(spoken("finished")))])
-    monkeypatch.setattr(whisper, "_languages", lambda passages, encoded: [("fr", True)])
-    (french,) = whisper.read([Passage(next(spoken("finished")))])
-    assert english.full_stop is not None and french.words and french.full_stop is None

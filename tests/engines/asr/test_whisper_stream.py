@@ -11,10 +11,11 @@ from tests.engines.contract import tone
 from voicepipe.audio import RATE
 from voicepipe.base.errors import EngineError
 from voicepipe.engines.asr.whisper import GAP, LONG, WhisperStream
+from voicepipe.engines.asr.whisper_language import PassageLanguage
 from voicepipe.engines.asr.whisper_model import LONGEST, Passage, WhisperReading
 from voicepipe.engines.asr.whisper_schedule import Passes
 from voicepipe.engines.asr.whisper_words import WhisperWord
-from voicepipe.engines.base import Hypothesis
+from voicepipe.engines.base import AsrHints, Hypothesis
 
 pytestmark = pytest.mark.virtual_time
 BLOCK, EVERY, WORD = 320, RATE // 2, 2 * RATE // 5
@@ -57,7 +58,7 @@ class FakeModel:
         if cut:
             words.append(WhisperWord(f" perhaps{cut}", (1000 + cut,)))
             ends = (*ends, pcm.size)
-        return WhisperReading(tuple(words), ends if passage.timed else (), "en")
+        return WhisperReading(tuple(words), ends if passage.timed else (), PassageLanguage("en", sure=True))
 
 
 def spoken(words: int, first: int = 10) -> Any:
@@ -96,6 +97,16 @@ async def test_a_voice_without_pause_is_read_now_and_then() -> None:
         "w10, w11, w12, perhaps4800",
     ]
     assert await stream.settle() == Hypothesis("w10, w11, w12, w13, w14,", 5 * WORD)
+    stream.cancel()
+
+
+async def test_it_is_read_twice_as_often_for_tools_that_only_read() -> None:
+    model, partials = FakeModel(), list[Hypothesis]()
+    stream = WhisperStream(passes_of(model), partials.append, "en", EVERY, AsrHints(eager=True))
+    await say(stream, spoken(5))
+    # Partials come in blocks: every 260 ms.
+    assert [partial.until for partial in partials] == [13 * BLOCK * n for n in range(1, len(partials) + 1)]
+    assert len(partials) >= 6
     stream.cancel()
 
 
@@ -255,7 +266,7 @@ async def test_a_recording_that_comes_at_once_is_read_window_by_window() -> None
 
 async def test_noise_without_words_does_not_pile_up() -> None:
     model = FakeModel()
-    model._read = lambda passage: WhisperReading((), (), "en")  # type: ignore[method-assign]
+    model._read = lambda passage: WhisperReading((), (), PassageLanguage("en", sure=True))  # type: ignore[method-assign]
     stream, partials = opened(model)
     for _ in range(90):
         stream.feed(tone(1.0))

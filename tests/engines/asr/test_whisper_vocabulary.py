@@ -10,6 +10,7 @@ from voicepipe.audio.resample import Resampler
 from voicepipe.base.words import plain
 from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.asr.whisper import each_vocabulary
+from voicepipe.engines.asr.whisper_language import PassageLanguage
 from voicepipe.engines.asr.whisper_model import LoadedWhisper, Passage, WhisperReading
 from voicepipe.engines.asr.whisper_vocabulary import MOST_TOKENS, said_before
 from voicepipe.engines.tts.hibari import HibariModel
@@ -88,11 +89,11 @@ def test_each_vocabulary_has_a_pass_of_its_own_and_each_passage_its_reading() ->
 
     def reads(passages: list[Passage]) -> list[WhisperReading]:
         passes.append(passages)
-        return [WhisperReading((), language=str(passage.upto)) for passage in passages]
+        return [WhisperReading((), language=PassageLanguage(str(passage.upto), sure=True)) for passage in passages]
 
     quiet = np.zeros(0, np.int16)
     given = [Passage(quiet, vocabulary=words, upto=at) for at, words in enumerate(((), ("a",), (), ("b",)))]
-    assert [reading.language for reading in each_vocabulary(reads, given)] == ["0", "1", "2", "3"]
+    assert [reading.language.name for reading in each_vocabulary(reads, given)] == ["0", "1", "2", "3"]
     assert sorted(len(passage) for passage in passes) == [1, 1, 2]
     unwanted = [Passage(quiet, vocabulary=(name,), wanted=lambda: False) for name in "ab"]
     assert each_vocabulary(reads, unwanted) == [] and len(passes) == 3

@@ -14,8 +14,8 @@ from voicepipe.config.engine_config import OpenAiConfig
 from voicepipe.engines.base import Message, Prompt
 from voicepipe.engines.llm import auto
 from voicepipe.engines.llm.auto import AutoLlm
-from voicepipe.engines.llm.frontdesk.frontdesk_llm import NO_MODEL
 from voicepipe.engines.llm.local_servers import look
+from voicepipe.languages.en.language import TEXTS
 
 CLINIC = Agent("clinic", instructions="You answer the telephone of a practice.")
 DESK = Agent("desk", intents=(Intent("hours", ("when are you open",), reply="From noon to ten."),))
@@ -61,7 +61,7 @@ async def test_agents_with_intents_are_answered_here_and_others_by_the_model() -
 async def test_without_a_server_it_says_so_and_never_echoes() -> None:
     async with started({}) as llm:
         await llm.warm(Prompt(agent=CLINIC))
-        assert await answer(llm, CLINIC) == NO_MODEL
+        assert await answer(llm, CLINIC) == TEXTS.no_model
         assert await answer(llm, DESK) == "From noon to ten."
         lacks = llm.answering(CLINIC).lacks
         assert "clinic has no [[intents]]" in lacks and "ollama run" in lacks and "voicepipe demo --llm URL" in lacks
@@ -87,13 +87,13 @@ async def test_a_server_that_comes_later_goes_and_comes_back(
     ports: dict[str, int] = {}
     async with started(ports) as llm:
         await llm.warm(Prompt(agent=CLINIC))
-        assert await answer(llm, CLINIC) == NO_MODEL
+        assert await answer(llm, CLINIC) == TEXTS.no_model
         async with serving(model()) as url:
             ports["Ollama"] = port(url)
             await until(lambda: not llm.answering(CLINIC).lacks)
             assert await answer(llm, CLINIC) == "By the model."
         await until(lambda: bool(llm.answering(CLINIC).lacks))
-        assert await answer(llm, CLINIC) == NO_MODEL
+        assert await answer(llm, CLINIC) == TEXTS.no_model
         async with serving(model(), ports["Ollama"]):
             await until(lambda: not llm.answering(CLINIC).lacks)
             assert await answer(llm, CLINIC) == "By the model."
@@ -108,7 +108,7 @@ async def test_a_server_that_is_of_no_use_is_told_of() -> None:
     async with serving(model()) as url, started({"Ollama": port(url)}, model="mini") as llm:
         await llm.warm(Prompt(agent=CLINIC))
         assert "has no model 'mini'; set openai.model to one of: nano" in llm.answering(CLINIC).lacks
-        assert await answer(llm, CLINIC) == NO_MODEL
+        assert await answer(llm, CLINIC) == TEXTS.no_model
 
 
 async def test_a_server_that_is_named_is_the_only_one() -> None:

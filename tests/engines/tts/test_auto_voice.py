@@ -79,7 +79,7 @@ async def test_a_call_is_spoken_to_in_its_agent_s_language(tts: AutoTts) -> None
     async def lasts(agent: Agent) -> int:
         """Samples: each voice takes its own time."""
         settings = CallSettings.of(agent)
-        phrase = await PhraseSpeaker(tts, RATE, agent.language).whole(TEXT, voice=settings.voice, speed=settings.speed)
+        phrase = await PhraseSpeaker(tts, RATE, agent).whole(TEXT, voice=settings.voice, speed=settings.speed)
         assert phrase
         return phrase.pcm.size
 

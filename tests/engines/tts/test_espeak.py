@@ -14,11 +14,11 @@ from tests.engines.contract import whole
 from tests.support.waiting import until
 from voicepipe.audio import dbfs
 from voicepipe.base.errors import EngineDead, EngineError
-from voicepipe.conversation.pronunciation import BEGINS, ENDS
 from voicepipe.engines.hosting.failures import FAILURES
 from voicepipe.engines.tts import espeak
 from voicepipe.engines.tts.espeak import EspeakTts, Phonemizer
 from voicepipe.engines.tts.shaping import AUDIBLE, PAUSE_MS
+from voicepipe.languages.pronunciation import BEGINS, ENDS
 
 RATE = 22050
 SENTENCE = "We are open Tuesday to Sunday, from noon to ten in the evening."

@@ -16,14 +16,15 @@ from voicepipe.base.errors import EngineDead, EngineError, EngineMissing
 from voicepipe.base.words import WRITTEN, plain
 from voicepipe.config import Config
 from voicepipe.config.engine_config import EnginesConfig
-from voicepipe.conversation import speakable
-from voicepipe.conversation.pronunciation import BEGINS, ENDS, Pronunciations
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import FAILURES
 from voicepipe.engines.loader import choose
 from voicepipe.engines.tts import hibari
 from voicepipe.engines.tts.hibari import LENGTHS, HibariModel, HibariTts, timed
 from voicepipe.engines.tts.shaping import audible, pieces
+from voicepipe.languages import speakable
+from voicepipe.languages.pronunciation import BEGINS, ENDS, Pronunciations
+from voicepipe.languages.spoken_pieces import together
 
 pytestmark = pytest.mark.engine
 TEXT = "We are open Tuesday to Sunday, from noon to ten in the evening."
@@ -271,7 +272,7 @@ async def test_whisper_reads_back_a_name_that_the_agent_says_how_to_say() -> Non
     texts = {"I will put you through to Siobhan.": "siobhan", "We are near Cholmondeley Road.": "chumley road"}
     for text, words in texts.items():
         for said, right in ((own, True), (Pronunciations(), False)):
-            spoken = speakable.together(speakable.pieces(text, "en", said))
+            spoken = together(speakable.pieces(text, "en", said))
             heard = plain(await read_back.heard(tts, spoken))
             assert (words in heard) == right, heard
     await tts.close()

@@ -5,14 +5,16 @@ from random import Random
 from tests.fuzz.target import Target
 from voicepipe.base.words import plain, written
 from voicepipe.conversation.phrases import SENTENCES, PhraseLengths, Phraser
-from voicepipe.conversation.speakable import pieces
-from voicepipe.turn.as_said import as_said
+from voicepipe.languages.known import LANGUAGES
+from voicepipe.languages.speakable import pieces
 
 SEEDS = (
     "Sure. Your table for 4 is booked for Friday, March 3rd, at 7:30 p.m. Anything else?",
     "It costs $18.50, or €1,299.99 a year (that is 12.5 % less than No. 7 by Dr. J. Smith, Ltd.).",
     "Call +49 (0)30 123456-78 or write to ann.lee@example.com; see https://example.com/a?b=c#d for more.",
     "## Menu\n\n* **Soup**: 3,5 €\n* _Bread_ `free`\n1. First\n2. Second\n\n```code```\n| a | b |\n",
+    "Am 3. Mai um 14:30 Uhr, ca. 1.250,50 € bzw. 3 Mio. $; le 1er mai à 18h45, 06 12 34 56 78, n° 12.",
+    "El 5 de marzo a las 9 p. m., 21 páginas, 654 321 987; l'8 marzo alle 20.30, 80 m², il XXI secolo, Sig.ra Neri.",
     "I.e. the 2nd of 1/3/2024, 10-12 kg, 5'11\", 1st-3rd, 2010-2020, -7.5 degrees, 3.14159265358979 and 1e10!",
     "\u201cQuoted\u201d \u2014 and\u2026 \U0001f600\U0001f468\u200d\U0001f469\u200d\U0001f467 naïve Ärger"
     " 日本語 العربية",
@@ -21,6 +23,7 @@ SEEDS = (
 )
 HEARD = (
     "A table for 2 on Friday at 7:30, please. Or at 730PM, 7.30, 1930 hours, half past 7.",
+    "Um 14.30 Uhr, am 24.12., 0171 2345678; le 14 juillet à 19h30; a las 8:30; alle 20.30.",
     "My number is 555-0142, 5-55 014 2, 555-707O. No. 6. 20-20-20 people",
     "Okay, alright, mister Smith. The 5th of May, May 5, 2nd of 3 at 4.",
 )
@@ -58,10 +61,14 @@ def phrases(data: bytes) -> None:
     assert "".join([*out, *phraser.flush()]) == text
 
 
+LANGUAGE_TAGS = ("en", "en-GB", "nl", "de", "fr", "es", "it")
+"""By the length of a text, which the fuzzer changes."""
+
+
 def spoken(data: bytes) -> None:
     """The written pieces are the text itself."""
     text = _decoded(data)
-    parts = pieces(text, ("en", "en-GB", "de")[len(data) % 3])
+    parts = pieces(text, LANGUAGE_TAGS[len(data) % len(LANGUAGE_TAGS)])
     assert "".join(part.written for part in parts) == text
     assert "".join(written(text)) == text
     assert plain(plain(text)) == plain(text)
@@ -72,8 +79,9 @@ def _seeds() -> list[bytes]:
 
 
 def _as_said(data: bytes) -> None:
+    language = tuple(LANGUAGES.values())[len(data) % len(LANGUAGES)]
     for dictated in (False, True):
-        as_said(_decoded(data), dictated=dictated)
+        language.turn.as_said(_decoded(data), dictated)
 
 
 def _heard() -> list[bytes]:

@@ -26,7 +26,8 @@ from voicepipe.engines.asr.whisper_words import DICTATED, Transcript, is_dictate
 from voicepipe.engines.base import NO_HINTS, AsrHints, Hypothesis, OnPartial
 from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
 from voicepipe.engines.hosting.threaded import RecogniserCore, loaded
-from voicepipe.turn.answers import wants_digits
+from voicepipe.languages.known import language_of
+from voicepipe.languages.written_language import LikelyLanguage
 
 LONG = ms_to_samples(12_000)
 """Sound of words that stand is dropped when there is more than this: reading it all again would take too long."""
@@ -58,10 +59,10 @@ class WhisperAsr(SupervisedEngine[RecogniserCore[Passes, LoadedWhisper]]):
         why."""
         if self.last is None:
             raise EngineError("WhisperAsr was not started.")
-        every = ms_to_samples(self._config.partial_ms) // (EAGER if hints.eager else 1)
-        language = None if self._config.detect_language else hints.language
-        digits = wants_digits(hints.asked)
-        return WhisperStream(self.last.queue, on_partial, language, every, digits, hints.vocabulary)
+        every = ms_to_samples(self._config.partial_ms)
+        several = len(hints.languages) > 1
+        language = None if self._config.detect_language and not several else hints.language
+        return WhisperStream(self.last.queue, on_partial, language, every, hints)
 
     async def _load(self) -> RecogniserCore[Passes, LoadedWhisper]:
         """A model that has run every kind of pass once. Raises EngineMissing, EngineError."""
@@ -95,25 +96,27 @@ def each_vocabulary(
 class WhisperStream:
     """One utterance, as Whisper reads it. Implements `base.AsrStream` and `whisper_schedule.PassClient`.
 
-    `language`: None as long as it is not known; `every`: samples from one partial to the next; `digits`: a telephone
-    number or the like was asked for; `vocabulary`: words that are expected.
+    `language`: None as long as it is not known; `every`: samples from one partial to the next.
     """
 
     def __init__(
-        self, passes: Passes, on_partial: OnPartial, language: str | None, every: int, digits: bool = False,
-        vocabulary: tuple[str, ...] = (),
+        self, passes: Passes, on_partial: OnPartial, language: str | None, every: int, hints: AsrHints = NO_HINTS
     ) -> None:  # fmt: skip
         self.over = self._finishing = False
         self.owner = owner()
         self._passes = passes
         self._on_partial = on_partial
         self._language = language
-        self._vocabulary = vocabulary
-        self._every = every
+        self._languages = hints.languages if len(hints.languages) > 1 else ()
+        self._likely = LikelyLanguage()
+        self._vocabulary = hints.vocabulary
+        self._every = every // (EAGER if hints.eager else 1)
         self._sound = WhisperSound()
         self._transcript = Transcript()
         self._delivered = ""
-        self._dictated = ASKED_DIGITS if digits else DICTATED
+        turn = language_of(hints.language).turn
+        self._is_digit = turn.is_digit
+        self._dictated = ASKED_DIGITS if turn.wants_digits(hints.asked) else DICTATED
         """Digits in a row from which on the utterance is read with a wide window."""
         self._wide = False
         self._full_stop: float | None = None
@@ -148,7 +151,7 @@ class WhisperStream:
         if self._sound.unread and not self.over:
             await self._read()
         until = self._covered if self._sound.unread else self._sound.fed
-        return Hypothesis(self._transcript.text, until, self._full_stop)
+        return Hypothesis(self._transcript.text, until, self._full_stop, language=self._likely)
 
     async def finish(self) -> Hypothesis:
         self._finishing = True
@@ -193,7 +196,8 @@ class WhisperStream:
         # A pass for a long sound tells which words' sound may be dropped.
         wanted = None if timed else partial(self._still_wanted, sound.end, self._in_gap)
         return Passage(
-            pcm, voiced, end, self._language, wide, timed, self._vocabulary, wanted, sound.start, upto, sound.fed
+            pcm, voiced, end, self._language, self._languages, wide, timed, self._vocabulary, wanted, sound.start,
+            upto, sound.fed,
         )  # fmt: skip
 
     def _still_wanted(self, end: int, in_gap: bool) -> bool:
@@ -217,13 +221,15 @@ class WhisperStream:
             return  # A pass that began later was faster.
         if passage.start != self._sound.start:  # Its first words are dropped.
             return self._again()
-        if reading.sure:
-            self._language = reading.language
+        if self._languages:
+            self._likely = reading.language.likely  # Each pass has heard more of it.
+        elif reading.language.sure:
+            self._language = reading.language.name
         more, text = self._transcript.push(reading.words), self._transcript.text
         self._covered, self._latest = passage.fed, passage.upto
         if reading.words or not text:  # Otherwise the last words are some whose sound has been dropped.
             self._full_stop = reading.full_stop
-        if not (passage.wide or passage.timed) and is_dictated(text, self._dictated):
+        if not (passage.wide or passage.timed) and is_dictated(text, self._is_digit, self._dictated):
             self._read_wide()
         else:
             self._sound.read = passage.upto
@@ -232,7 +238,7 @@ class WhisperStream:
             self._answer(passage.upto)
         if not self._finishing and (more or text != self._delivered or self._in_gap):
             self._delivered = text
-            self._on_partial(Hypothesis(text, passage.fed, lags=True))
+            self._on_partial(Hypothesis(text, passage.fed, lags=True, language=self._likely))
 
     def on_failure(self, error: Exception) -> None:
         """As `PassClient.on_failure`. Who waits gets the error; nobody misses a partial."""

@@ -20,6 +20,7 @@ from voicepipe.base.environment import cores
 from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.config.engine_config import WhisperConfig
 from voicepipe.engines.asr.cublas import CUBLAS_PACKAGE, find_cublas
+from voicepipe.engines.asr.whisper_language import PassageLanguage, language_heard, whisper_name
 from voicepipe.engines.asr.whisper_vocabulary import said_before
 from voicepipe.engines.asr.whisper_words import (
     Segment,
@@ -59,8 +60,6 @@ CONTEXT = 448
 """Tokens of the decoder, of which CTranslate2 spends at most half on new ones, and those that the prompt leaves."""
 NO_SPEECH, NO_SPEECH_LOGPROB = 0.6, -1.0
 """Whisper's own: it heard no speech, and it is not sure of the words that it wrote."""
-NAMED_OTHERWISE = {"nb": "no", "fil": "tl", "jv": "jw", "iw": "he", "in": "id"}
-"""Languages that Whisper calls something else than BCP 47 does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +74,9 @@ class Passage:
     """Sample of `pcm` at which its last voice ends; None: the end of `pcm`."""
     language: str | None = "en"
     """Language by BCP 47; None: the model detects it."""
+    languages: tuple[str, ...] = ()
+    """Those in which it may be, by BCP 47, where there are several: the model detects which. `language` is the
+    likeliest before the sound is heard."""
     wide: bool = False
     """It holds digits, which take a wide window: in a short one Whisper loses count of them."""
     timed: bool = False
@@ -101,11 +103,9 @@ class WhisperReading:
     words: tuple[WhisperWord, ...]
     ends: tuple[int, ...] = ()
     """Sample of the passage at which each word ends, if that was wanted."""
-    language: str = ""
-    sure: bool = True
-    """Whether the language is sure."""
+    language: PassageLanguage = PassageLanguage("", sure=True)
     full_stop: float | None = None
-    """Probability, in 0..1, that the last word ends a sentence; None: no words, no end of them, or not in English."""
+    """Probability, in 0..1, that the last word ends a sentence; None: no words, or no end of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class LoadedWhisper:
         if not any(passage.wanted is None or passage.wanted() for passage in passages):
             return []
         languages = self._languages(passages, encoded)
-        tokenizers = [self._tokenizer(language) for language, _ in languages]
+        tokenizers = [self._tokenizer(language.name) for language in languages]
         a_second = TOKENS_A_SECOND if self._whisper.model.is_multilingual else ENGLISH_TOKENS_A_SECOND
         most = [a_second * passage.pcm.size // RATE for passage in passages]
         decoded = self._decode(
@@ -191,10 +191,8 @@ class LoadedWhisper:
         for i, (passage, each, tokenizer) in enumerate(zip(passages, decoded, tokenizers, strict=True)):
             frames = get_ctranslate2_storage(mel[i : i + 1])
             ends = self._ends(each.words, frames, tokenizer, passage) if passage.timed else ()
-            language, sure = languages[i]
-            # Of other languages it is not known how well Whisper tells their ends.
-            full_stop = self._full_stop(each.words, each.result, each.most, tokenizer) if language == "en" else None
-            readings.append(WhisperReading(each.words, ends, language, sure, full_stop))
+            full_stop = self._full_stop(each.words, each.result, each.most, tokenizer)
+            readings.append(WhisperReading(each.words, ends, languages[i], full_stop))
         return readings
 
     def _decode(
@@ -236,22 +234,24 @@ class LoadedWhisper:
             row[:, : heard.shape[1]] = heard
         return mel
 
-    def _languages(self, passages: Sequence[Passage], encoded: Any) -> list[tuple[str, bool]]:
-        """The language of each passage, and whether it is sure."""
+    def _languages(self, passages: Sequence[Passage], encoded: Any) -> list[PassageLanguage]:
+        """The language of each passage."""
         if not self._whisper.model.is_multilingual:
-            return [("en", True)] * len(passages)
-        named = [self._known(passage.language) for passage in passages]
+            return [PassageLanguage("en", sure=True)] * len(passages)
+        named = [None if passage.languages else whisper_name(passage.language or "", self._has) for passage in passages]
         if all(named):
-            return [(name, True) for name in named if name]
+            return [PassageLanguage(name, sure=True) for name in named if name]
         found = self._whisper.model.detect_language(encoded)
-        likeliest = [(token.strip("<|>"), probability > 0.5) for (token, probability), *_ in found]
-        return [(name, True) if name else guess for name, guess in zip(named, likeliest, strict=True)]
+        return [
+            PassageLanguage(name, sure=True)
+            if name
+            else language_heard(passage.languages, passage.language or "", odds, self._has)
+            for name, passage, odds in zip(named, passages, found, strict=True)
+        ]
 
-    def _known(self, language: str | None) -> str | None:
-        """Whisper's name of a language, None if it does not know it."""
-        first = (language or "").split("-")[0].lower()
-        name = NAMED_OTHERWISE.get(first, first)
-        return name if self._whisper.hf_tokenizer.token_to_id(f"<|{name}|>") else None
+    def _has(self, name: str) -> bool:
+        """Whether the model knows the language that Whisper calls so."""
+        return self._whisper.hf_tokenizer.token_to_id(f"<|{name}|>") is not None
 
     def _tokenizer(self, language: str) -> Any:
         from faster_whisper.tokenizer import Tokenizer

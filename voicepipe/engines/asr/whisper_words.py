@@ -5,7 +5,7 @@ and of a sound without a voice it makes words up. Its timestamps, and how fast p
 """
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import regex
@@ -13,7 +13,6 @@ import regex
 from voicepipe.base.punctuation import SENTENCE_END
 from voicepipe.base.words import plain
 from voicepipe.turn.agreement import Agreement
-from voicepipe.turn.completeness import DIGITS
 
 LOOPS = 4
 """Nobody says the same so often in a row, except a decoder that does not find the end. Digits may be: 5 5 5 5."""
@@ -110,11 +109,11 @@ def _unlooped(words: Sequence[WhisperWord], read: Sequence[str], too_fast: bool)
     return ()
 
 
-def is_dictated(text: str, least: int = DICTATED) -> bool:
-    """Whether `text` has `least` digits in a row, in figures or in English words."""
+def is_dictated(text: str, is_digit: Callable[[str], bool], least: int = DICTATED) -> bool:
+    """Whether `text` has `least` digits in a row, in figures or in words (`is_digit`)."""
     run = 0
     for word in plain(text).replace("-", " ").split():
-        digits = len(word) if word.isdecimal() else int(word in DIGITS)
+        digits = len(word) if word.isdecimal() else int(is_digit(word))
         run = run + digits if digits else 0
         if run >= least:
             return True

@@ -24,7 +24,6 @@ from voicepipe.audio import Pcm
 from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.base.punctuation import in_latin
 from voicepipe.base.worker import Worker
-from voicepipe.conversation.pronunciation import BEGINS, ENDS, MARKED
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import HELLO
 from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
@@ -32,6 +31,7 @@ from voicepipe.engines.hosting.threaded import ThreadedVoice, loaded
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.tts.english_sounds import for_espeak
 from voicepipe.engines.tts.shaping import pieces, shape
+from voicepipe.languages.pronunciation import BEGINS, ENDS, MARKED
 
 # speak_lib.h
 _SYNCHRONOUS = 2

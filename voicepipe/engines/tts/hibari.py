@@ -24,7 +24,6 @@ from voicepipe.base.errors import EngineDead, EngineError, EngineMissing
 from voicepipe.base.punctuation import in_latin
 from voicepipe.base.words import WRITTEN
 from voicepipe.base.worker import Worker
-from voicepipe.conversation.pronunciation import MARKED
 from voicepipe.engines import onnx_schema
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import HELLO
@@ -33,6 +32,7 @@ from voicepipe.engines.hosting.threaded import ThreadedVoice, loaded
 from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.tts.english_sounds import for_hibari
 from voicepipe.engines.tts.shaping import pieces, shape
+from voicepipe.languages.pronunciation import MARKED
 
 RATE = 24_000
 VOICE, LANGUAGE = "heart", "en-us"

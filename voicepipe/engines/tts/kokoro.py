@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.base.worker import Worker
 from voicepipe.config.engine_config import KokoroConfig
-from voicepipe.conversation.pronunciation import MARKED
 from voicepipe.engines.base import Speech
 from voicepipe.engines.hosting.failures import HELLO
 from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
@@ -29,6 +28,7 @@ from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.tts.espeak import Phonemizer
 from voicepipe.engines.tts.shaping import letters, pieces, shape, word_starts
 from voicepipe.engines.weights import hub, needed_models
+from voicepipe.languages.pronunciation import MARKED
 
 RATE = 24_000
 LANGUAGES = {

@@ -12,8 +12,8 @@ import regex
 from voicepipe.audio import Pcm
 from voicepipe.base.punctuation import latin
 from voicepipe.base.words import WRITTEN, cut_before
-from voicepipe.conversation.pronunciation import BEGINS, ENDS
 from voicepipe.engines.base import Speech, Word
+from voicepipe.languages.pronunciation import BEGINS, ENDS
 
 AUDIBLE = 32768 * 10 ** (-45 / 20)
 """RMS of a frame of 10 ms that a caller can hear: -45 dBFS."""

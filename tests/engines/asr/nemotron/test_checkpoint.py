@@ -8,10 +8,9 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models
 
 from voicepipe import config
-from voicepipe.agent import Agent
 from voicepipe.base.errors import EngineError, EngineMissing
-from voicepipe.commands import check
 from voicepipe.config.engine_config import NemotronConfig
+from voicepipe.engines.asr.heard_languages import heard_languages
 from voicepipe.engines.asr.nemotron import checkpoint
 from voicepipe.engines.asr.nemotron.checkpoint import Texts
 
@@ -43,6 +42,7 @@ def test_text_is_written_as_the_models_tokenizer_does(folder: Path) -> None:
     texts = Texts(read(folder))
     assert texts.text([0, 1, 2, 3]) == "hello world" and texts.text([]) == ""
     assert texts.text([0, 4, 1, 2]) == "hello world", "the language that it heard is none of the words"
+    assert texts.heard([0, 4, 1, 2], ("en", "de-AT")).tag == "de-AT" and not texts.heard([0, 4], ("en", "fr")).tag
     assert texts.prompt("de") == 0, "the English model knows no other"
 
 
@@ -79,14 +79,9 @@ def test_a_file_that_is_missing_is_named(folder: Path, file: str) -> None:
         read(folder)
 
 
-def test_who_speaks_another_language_is_told_that_the_model_does_not(folder: Path) -> None:
-    agents = [Agent("desk", language="de-DE"), Agent("front", language="en-GB")]
-
-    def said(model: Path) -> list[str]:
-        tables = {"engines": {"asr": "nemotron"}, "nemotron": {"model": str(model)}}
-        return list(check._unheard(agents, config.parse(tables)))
-
-    (line,) = said(folder)
-    assert line.startswith("Agent desk is spoken to in 'de-DE'") and "nemotron-3.5-asr" in line
+def test_the_languages_that_a_model_hears(folder: Path) -> None:
+    settings = config.parse({"engines": {"asr": "nemotron"}, "nemotron": {"model": str(folder)}})
+    assert heard_languages(settings) == frozenset({"en"})
     (folder / "config.json").write_text('{"model_type": "nemotron3_5_asr"}')
-    assert said(folder) == said(folder / "none") == []
+    (folder / "processor_config.json").write_text('{"prompt_dictionary": {"de-DE": 1, "en-US": 0, "auto": 9}}')
+    assert heard_languages(settings) == frozenset({"de", "en"})

@@ -16,8 +16,9 @@ from voicepipe.conversation.variables import filled
 from voicepipe.engines.base import Answering, Message, Prompt, ToolCall
 from voicepipe.engines.llm.frontdesk import steps
 from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue
-from voicepipe.engines.llm.frontdesk.frontdesk_llm import NO_MODEL, FrontdeskLlm
+from voicepipe.engines.llm.frontdesk.frontdesk_llm import FrontdeskLlm
 from voicepipe.engines.llm.frontdesk.matcher import Matcher
+from voicepipe.languages.en.language import TEXTS
 
 WEATHER = ToolSpec(
     "get_weather",
@@ -45,7 +46,7 @@ def test_a_clients_tool_is_called_by_its_words(nobody: FrontdeskDialogue) -> Non
     assert ask(nobody, "What's the weather in Paris?", WEATHER, ADD) == ("get_weather", {"city": "Paris"})
     assert ask(nobody, "please add 2.5 and 3", WEATHER, ADD) == ("add_numbers", {"a": 2.5, "b": 3})
     assert ask(nobody, "Please add 730 and two.", WEATHER, ADD) == ("add_numbers", {"a": 730, "b": 2})
-    assert ask(nobody, "tell me a story", WEATHER, ADD) == NO_MODEL
+    assert ask(nobody, "tell me a story", WEATHER, ADD) == TEXTS.no_model
 
 
 def test_what_an_intent_knows_well_is_not_given_to_a_clients_tool() -> None:
@@ -59,8 +60,8 @@ def test_what_an_intent_knows_well_is_not_given_to_a_clients_tool() -> None:
 def test_the_choice_is_obeyed(nobody: FrontdeskDialogue) -> None:
     assert ask(nobody, "hello", WEATHER, choice="required")[0] == "get_weather"
     assert ask(nobody, "hello", WEATHER, ADD, choice="add_numbers") == ("add_numbers", {"a": 0, "b": 0})
-    assert ask(nobody, "what's the weather in Paris", WEATHER, choice="none") == NO_MODEL
-    assert ask(nobody, "hello", choice="required") == NO_MODEL
+    assert ask(nobody, "what's the weather in Paris", WEATHER, choice="none") == TEXTS.no_model
+    assert ask(nobody, "hello", choice="required") == TEXTS.no_model
 
 
 async def test_a_result_is_read_out() -> None:
@@ -76,7 +77,7 @@ async def test_without_intents_it_says_that_it_knows_nothing() -> None:
     """It said the caller's words again, as if that were an answer."""
     llm = FrontdeskLlm()
     await llm.start()
-    assert "".join(await texts(llm, Prompt((Message("user", "The sky is blue."),)))) == NO_MODEL
+    assert "".join(await texts(llm, Prompt((Message("user", "The sky is blue."),)))) == TEXTS.no_model
     assert "Agent clinic has no [[intents]]" in llm.answering(Agent("clinic")).lacks
     assert llm.answering(AT_ONCE) == Answering("the embedded engine")
 

@@ -9,7 +9,7 @@ import pytest
 from tests.engines.llm.frontdesk.front_desk import FRONT_DESK
 from voicepipe.engines.llm.frontdesk import slots
 from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import FrontdeskDialogue, FrontdeskState
-from voicepipe.turn.answers import agrees, answers, asks_to_wait, declines, to_be_done
+from voicepipe.languages.en.answers import agrees, answers, asks_to_wait, declines, to_be_done
 
 BOOKING = next(intent for intent in FRONT_DESK.intents if intent.name == "booking")
 KINDS = tuple(BOOKING.slots)

@@ -1,6 +1,7 @@
 """Describes a model by the files of its directory, before anything is loaded. Imports no library of the model."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.config.engine_config import NemotronConfig
 from voicepipe.engines.asr.nemotron.front_end import FACTOR, FFT, HOP, PRE_EMPHASIS, WINDOW, frames_of
 from voicepipe.engines.weights import hub
+from voicepipe.languages.tags import named_in
+from voicepipe.languages.written_language import LikelyLanguage
 
 KINDS = ("nemotron_asr_streaming", "nemotron3_5_asr")
 """transformers' names of the models: the English one, and the one for many languages."""
@@ -19,6 +22,8 @@ WIDE = {"float32": 4, "bfloat16": 2, "float16": 2}
 """Bytes of a number."""
 TAG = re.compile(r"\s*<[a-z]{2,3}-[A-Z]{2}>")
 """The language that the model heard, as it writes it behind a sentence."""
+HEARD = 0.9
+"""Probability that the language is the one that it writes: it says nothing of how sure it is."""
 AUTO = "auto"
 
 
@@ -89,12 +94,18 @@ class Texts:
             self._tokenizer: Any = Tokenizer.from_file(str(checkpoint.directory / "tokenizer.json"))
         except Exception as error:  # tokenizers raises nothing narrower
             raise EngineError(f"{checkpoint.directory / 'tokenizer.json'} cannot be read: {error}") from None
-        prompts = _prompts(checkpoint) if checkpoint.many_languages else {}
-        self._prompts = {name.lower(): number for name, number in prompts.items()}
+        numbers = prompts(checkpoint) if checkpoint.many_languages else {}
+        self._prompts = {name.lower(): number for name, number in numbers.items()}
 
     def text(self, tokens: list[int]) -> str:
         written: str = self._tokenizer.decode(tokens, skip_special_tokens=True)
         return TAG.sub("", written).strip()
+
+    def heard(self, tokens: list[int], languages: Sequence[str]) -> LikelyLanguage:
+        """The one of `languages` that the model says it heard, by the last mark behind a sentence."""
+        tags = TAG.findall(self._tokenizer.decode(tokens, skip_special_tokens=True))
+        found = named_in(languages, tags[-1].strip(" <>")) if tags else ""
+        return LikelyLanguage(found, HEARD) if found else LikelyLanguage()
 
     def prompt(self, language: str | None) -> int:
         """The model's number of a language (BCP 47). For None, or one that it does not know, that of detecting the
@@ -103,8 +114,8 @@ class Texts:
         return named.get(wanted, named.get(wanted.split("-")[0], named.get(AUTO, 0)))
 
 
-def _prompts(checkpoint: Checkpoint) -> dict[str, int]:
-    """The numbers of languages, by the model's files, or else by transformers."""
+def prompts(checkpoint: Checkpoint) -> dict[str, int]:
+    """The model's numbers of languages (BCP 47, and AUTO), by its files, or else by transformers."""
     if said := checkpoint.prepared.get("prompt_dictionary"):
         return dict(said)
     from transformers.models.nemotron3_5_asr.processing_nemotron3_5_asr import DEFAULT_PROMPT_DICTIONARY

@@ -21,6 +21,7 @@ from voicepipe.engines.asr.nemotron.steps import Row, Steps
 from voicepipe.engines.base import NO_HINTS, AsrHints, Hypothesis, OnPartial
 from voicepipe.engines.hosting.supervised import IN_PROCESS, SupervisedEngine
 from voicepipe.engines.hosting.threaded import RecogniserCore, loaded
+from voicepipe.languages.written_language import LikelyLanguage
 
 if TYPE_CHECKING:
     from voicepipe.engines.asr.nemotron.model import LoadedNemotron
@@ -47,8 +48,10 @@ class NemotronAsr(SupervisedEngine[RecogniserCore[Steps, "LoadedNemotron"]]):
         if self.last is None:
             raise EngineError("NemotronAsr was not started.")
         model, texts = self.last.model, self.last.model.texts
-        prompt = texts.prompt(None if self._config.detect_language else hints.language)
-        return NemotronStream(self.last.queue, on_partial, texts.text, ChunkCutter(model.frames), prompt)
+        several = hints.languages if len(hints.languages) > 1 else ()
+        prompt = texts.prompt(None if self._config.detect_language or several else hints.language)
+        heard = (lambda tokens: texts.heard(tokens, several)) if several else None
+        return NemotronStream(self.last.queue, on_partial, texts.text, ChunkCutter(model.frames), prompt, heard)
 
     async def _load(self) -> "RecogniserCore[Steps, LoadedNemotron]":
         """A model that has run every kind of step once. Raises EngineMissing, EngineError."""
@@ -74,9 +77,12 @@ class NemotronStream:
     """One utterance, as Nemotron hears it. Implements `base.AsrStream` and `steps.StepClient`."""
 
     def __init__(
-        self, steps: Steps, on_partial: OnPartial, text: Callable[[list[int]], str], chunks: ChunkCutter, prompt: int
-    ) -> None:
+        self, steps: Steps, on_partial: OnPartial, text: Callable[[list[int]], str], chunks: ChunkCutter, prompt: int,
+        heard: Callable[[list[int]], LikelyLanguage] | None = None,
+    ) -> None:  # fmt: skip
+        """`heard`: tells the language of tokens; None: nobody asks."""
         self.owner = owner()
+        self._heard = heard or (lambda tokens: LikelyLanguage())
         self._steps, self._on_partial, self._text, self._chunks, self._prompt = steps, on_partial, text, chunks, prompt
         self._slot: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._begins, self._over, self._finishing = True, False, False
@@ -178,7 +184,8 @@ class NemotronStream:
         if self._over:
             return
         if given.copies:
-            self._settled = Hypothesis(self._text([*self._tokens, *tokens]), given.upto)
+            whole = [*self._tokens, *tokens]
+            self._settled = Hypothesis(self._text(whole), given.upto, language=self._heard(whole))
             for upto, waiting in self._waiting:
                 if upto <= given.upto and not waiting.done():
                     waiting.set_result(None)

@@ -14,8 +14,8 @@ from voicepipe.engines.llm.frontdesk import slots
 from voicepipe.engines.llm.frontdesk.matcher import KeptMatches, Match
 from voicepipe.engines.llm.frontdesk.results import as_object, detail, readable, text_of
 from voicepipe.engines.llm.frontdesk.sounds_alike import words
-from voicepipe.turn.answers import agrees, answers, declines, to_be_done
-from voicepipe.turn.as_said import as_said
+from voicepipe.languages.en.answers import agrees, answers, declines, to_be_done
+from voicepipe.languages.en.as_said import as_said
 from voicepipe.turn.keypad import as_digits
 
 ACCEPT = 0.4

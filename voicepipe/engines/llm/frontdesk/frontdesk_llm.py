@@ -25,6 +25,7 @@ from voicepipe.engines.llm.frontdesk.frontdesk_dialogue import (
 )
 from voicepipe.engines.llm.frontdesk.matcher import KeptMatches
 from voicepipe.engines.llm.frontdesk.steps import Steps, unhurried
+from voicepipe.languages.agent_texts import texts_in
 from voicepipe.turn.keypad import as_digits
 
 OBEYED = re.compile(
@@ -53,10 +54,7 @@ WAYS_OUT = 'set engines.llm to "auto" (a model that runs on this machine) or "op
 MOST_LEARNT = 64
 """Agents whose intents are kept at a time."""
 
-NO_MODEL = "I cannot answer that, since I have no language model."
-"""Said for an agent without intents: an echo of the caller's words would seem to be an answer."""
-
-NOBODY = Agent(name="", greeting="Hello, how can I help you?")
+NOBODY = Agent(name="")
 """Answers where a prompt names no agent."""
 
 
@@ -138,14 +136,15 @@ def reply_in_steps(dialogue: FrontdeskDialogue, prompt: Prompt) -> Steps[list[De
         return [order]
     text = text[:MAX_CHARS]
     if last < 0:
-        return [dialogue.agent.greeting or NOBODY.greeting]
+        return [dialogue.agent.greeting or texts_in(dialogue.agent.language).opening]
     state, answer = dialogue.hear(states[last], text)
     yield
     asked = states[last].open or state.open
     if call := (yield from _client_call(dialogue, prompt, answer, text, asked=asked)):
         return [call]
     if not answer.understood and not dialogue.intents and text.strip():
-        return [NO_MODEL]
+        # An echo of the caller's words would seem to be an answer.
+        return [texts_in(dialogue.agent.language).no_model]
     if not answer.understood and (news or _pending(prompt.messages)):
         # Most likely the end of what the tool was called for.
         return [" ".join(news) or dialogue.agent.acknowledgement]

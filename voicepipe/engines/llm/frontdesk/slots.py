@@ -7,10 +7,10 @@ Each kind has *strict* patterns, which find the detail anywhere in a sentence ("
 import re
 from collections.abc import Callable, Sequence
 
-from voicepipe.conversation.english import COMPANIONS, MONTHS, NO_NAME, NUMBERS, ORDINALS, TENS, WEEKDAYS
 from voicepipe.engines.llm.frontdesk.sounds_alike import alike, likeness, sound, words
-from voicepipe.turn.as_said import as_said
-from voicepipe.turn.completeness import DIGITS
+from voicepipe.languages.en.as_said import as_said
+from voicepipe.languages.en.completeness import DIGITS
+from voicepipe.languages.en.words import COMPANIONS, MONTHS, NO_NAME, NUMBERS, ORDINALS, TENS, WEEKDAYS
 
 HOMOPHONES = {
     "to": 2, "too": 2, "do": 2, "tube": 2, "dude": 2, "for": 4, "fore": 4, "won": 1, "tree": 3, "free": 3, "sex": 6,

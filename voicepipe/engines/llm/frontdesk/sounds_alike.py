@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from voicepipe.turn.as_said import as_said
+from voicepipe.languages.en.as_said import as_said
 
 CONTRACTIONS = (
     (r"\bcan't\b|\bcannot\b", "can not"),

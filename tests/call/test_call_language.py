@@ -1,0 +1,79 @@
+"""What follows from the language that a caller speaks; tests/scenarios/language_*.toml have whole conversations."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.scenario import Recording, load, play
+from tests.support.scripted import ScriptedTts
+from voicepipe.agent import Agent
+from voicepipe.call.speech import voice_in
+from voicepipe.call.tts_cache import TtsCache
+from voicepipe.languages.known import language_of
+from voicepipe.languages.loading import load_languages
+
+pytestmark = pytest.mark.virtual_time
+TWO = Agent("desk", languages=("en", "fr"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def languages_are_known() -> None:
+    """As a PoP does it before its first call: it reads a file."""
+    load_languages([TWO])
+
+
+async def in_french(**changes: Any) -> Recording:
+    """A call whose caller has spoken French once."""
+    scenario = load("language_changes")
+    shorter = {
+        "says": scenario.says[1:2],
+        "hears": scenario.hears[1:2],
+        "tells": scenario.tells[1:2],
+        "length_ms": 20_000,
+    }
+    return await play(msgspec.structs.replace(scenario, **shorter, **changes))
+
+
+async def test_a_silent_caller_is_asked_in_their_language() -> None:
+    agent = {"languages": ["en", "fr"], "no_input": ["Are you still there?", *TWO.no_input[1:]]}
+    recording = await in_french(agent=agent)
+    texts = language_of("fr").texts
+    assert texts and ("claire", texts.no_input[0]) in [(voice, text.strip()) for voice, text in recording.tts.voiced]
+
+
+async def test_a_text_of_the_agent_s_own_stays() -> None:
+    recording = await in_french(agent={"languages": ["en", "fr"], "no_input": ["Anybody there?"]})
+    assert ("claire", "Anybody there?") in recording.tts.voiced
+
+
+async def test_what_fails_is_excused_in_their_language() -> None:
+    recording = await in_french(agent={"languages": ["en", "fr"]}, replies={"je voudrais une table pour ce soir": ""})
+    texts = language_of("fr").texts
+    assert texts and f"agent (completed): {texts.fallback}" in recording.story
+
+
+@pytest.mark.parametrize(
+    ("agent", "asked", "voice"),
+    [
+        (TWO, "", "scripted"),
+        (TWO, "anna", "anna"),
+        (msgspec.structs.replace(TWO, language="fr"), "anna", "claire"),
+        (msgspec.structs.replace(TWO, language="fr", voice="anna", voices={"fr": "bert"}), "anna", "bert"),
+        (msgspec.structs.replace(TWO, language="fr", voices={"fr": "bert"}), "claire", "claire"),
+        (Agent("one", language="fr"), "anna", "anna"),
+    ],
+)
+def test_a_voice_that_speaks_the_language_is_taken(agent: Agent, asked: str, voice: str) -> None:
+    assert voice_in(ScriptedTts(), agent, asked) == voice
+
+
+async def test_fixed_phrases_are_made_ahead_in_each_language() -> None:
+    tts = ScriptedTts()
+    tts_cache = TtsCache(tts)
+    tts_cache.learn([TWO])
+    french = language_of("fr").texts
+    assert french
+    assert {(sound[0], sound[1]) for sound in tts_cache._vital} >= {
+        ("One moment.", "scripted"), (french.acknowledgement, "claire"),
+    }  # fmt: skip

@@ -1,0 +1,13 @@
+"""Languages by their tags."""
+
+from voicepipe.languages.tags import english_name, named_in
+
+
+def test_a_tag_names_the_language_whatever_its_country() -> None:
+    assert named_in(("en-GB", "fr"), "EN-us") == "en-GB"
+    assert named_in(("en-GB", "en"), "en") == "en"
+    assert named_in(("en", "fr"), "de") == "" == named_in(("en",), "")
+
+
+def test_languages_have_names() -> None:
+    assert [english_name(tag) for tag in ("fr-CA", "de", "xx")] == ["French", "German", ""]

@@ -1,0 +1,6 @@
+"""French: its words are in `language.toml`, its callers' sentences in `callers.jsgf`."""
+
+from voicepipe.languages.fr.forms import FORMS
+from voicepipe.languages.word_rules import language_by_file
+
+FRENCH = language_by_file("fr", FORMS)
