@@ -114,9 +114,10 @@ WITH_FULL_STOP_AND_HEARD = Weights(-0.9, 0.55, 0.3, 0.4, trails=0.0, full_stop=1
 silences of natural voices' development sentences and of people's prompts, as Whisper tiny.en reads them
 ("Whisper tells how likely a full stop is", `README.md`)."""
 UNREAD = Weights(-1.0, 0.0, 0.3, 0.6, trails=-3.0)
-UNREAD_WITH_FULL_STOP = Weights(-1.5, 0.0, 0.3, 0.3, trails=0.0, full_stop=1.4, no_full_stop=0.4)
+UNREAD_WITH_FULL_STOP = Weights(-2.5, 0.0, 0.3, 0.3, trails=0.0, full_stop=1.4, no_full_stop=0.4)
 """Weights for a language of whose words nothing is known: the voice and the full stop decide. By logistic regression on
-people's prompts in Spanish, French and Italian; the offset is 1 lower, since two of three of those were finished."""
+people's prompts in Spanish, French and Italian, but for the offset, which is 2 lower: where so little is known, callers
+wait rather than that they are interrupted."""
 ANSWERS, OPEN_ANSWER = 2.4, -3.0
 """Words that answer what the agent asked are complete. Nothing else knows the question, so nothing else counts, but a
 mark that leaves them open: "Yes, ..."."""
