@@ -10,7 +10,7 @@ from voicepipe.config.agent_store import no_voice
 from voicepipe.engines.asr.heard_languages import base, heard_languages, unheard
 from voicepipe.engines.tts.espeak import EspeakTts
 from voicepipe.engines.tts.spoken_languages import foreign_voice, listed, spoken_in_part
-from voicepipe.languages.agent_texts import languages_of, unspoken_texts
+from voicepipe.languages.agent_texts import unspoken_texts
 
 WITH_ESPEAK = ("auto", "espeak")
 """Engines that speak with espeak-ng's voices."""
@@ -32,7 +32,7 @@ def of_languages(agents: Iterable[Agent], settings: Config) -> Iterator[str]:
 
 
 def _not_english(agent: Agent) -> list[str]:
-    return [tag for tag in languages_of(agent) if base(tag) != "en"]
+    return [tag for tag in agent.spoken if base(tag) != "en"]
 
 
 def _voices(agents: tuple[Agent, ...], settings: Config) -> list[str]:
@@ -56,7 +56,7 @@ async def _said_of_voices(agents: tuple[Agent, ...], settings: Config) -> list[s
                    if tts in WITH_ESPEAK and (said := no_voice(agent, voices.voices()))]  # fmt: skip
         foreign = filter(None, (foreign_voice(agent, voices) for agent in agents))
         partly = [f"Agent {agent.name} is spoken by {name}: {lacks}; choose another voice"
-                  for agent in agents for tag in languages_of(agent)
+                  for agent in agents for tag in agent.spoken
                   if (lacks := spoken_in_part(name := voices.voice_for(agent.voice, tag), settings))]  # fmt: skip
         return [*missing, *foreign, *partly]
 

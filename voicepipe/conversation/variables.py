@@ -20,6 +20,7 @@ from voicepipe.call_settings import Origin
 from voicepipe.conversation.agent_texts import TextUse, changed
 from voicepipe.conversation.own_tools import is_target
 from voicepipe.conversation.prompt import quoted
+from voicepipe.languages.tags import primary
 
 STRANGERS = ("caller", "called")
 """Variables whose values whoever calls can choose."""
@@ -105,7 +106,7 @@ def zone(name: str) -> tzinfo | None:
 def date_of(now: datetime, language: str) -> str:
     """The date in words of this language (BCP 47): "Monday, 30 November 2026"; as ISO 8601 has it where the words of
     the language are unknown."""
-    main = language.lower().partition("-")[0]
+    main = primary(language)
     moment = Arrow.fromdatetime(now)
     for tag in (language.lower(), main):
         try:
@@ -117,7 +118,7 @@ def date_of(now: datetime, language: str) -> str:
 
 def time_of(now: datetime, language: str) -> str:
     """The time of day: "2:05 pm" in English, where "14:00" would be read out as "fourteen hundred", else "14:05"."""
-    if language.lower().partition("-")[0] != "en":
+    if primary(language) != "en":
         return f"{now:%H:%M}"
     return f"{(now.hour - 1) % 12 + 1}:{now:%M} {'am' if now.hour < 12 else 'pm'}"
 

@@ -9,6 +9,7 @@ from voicepipe.agent import Agent, Intent
 from voicepipe.languages.en.language import ENGLISH, TEXTS
 from voicepipe.languages.known import language_of
 from voicepipe.languages.language import AgentTexts
+from voicepipe.languages.tags import primary
 
 KEYS = tuple(key for key in AgentTexts.__struct_fields__ if key in Agent.__struct_fields__)
 """Keys of an agent's file that have a default in each language. `denied` is a key of intents, and the others of
@@ -48,7 +49,7 @@ def left_in_english(agent: Agent) -> list[str]:
     """Keys of the texts that stay English though the agent's language is another: that language has none of its own,
     and the agent's file does not give them."""
     language = language_of(agent.language)
-    if language.texts is not None or _base(agent.language) == ENGLISH.tag:
+    if language.texts is not None or primary(agent.language) == ENGLISH.tag:
         return []
     return list(_english(agent))
 
@@ -63,12 +64,6 @@ def _english(agent: Agent) -> Iterator[str]:
             yield f"intents[{number}].denied"
 
 
-def languages_of(agent: Agent) -> tuple[str, ...]:
-    """The agent's language first, then the others that it speaks."""
-    others: tuple[str, ...] = getattr(agent, "languages", ())
-    return tuple(dict.fromkeys((agent.language, *others)))
-
-
 def unspoken_texts(agent: Agent) -> Iterator[str]:
     """A line for each of the agent's languages in which some of its texts are not, with the keys and what helps."""
     if english := left_in_english(agent):
@@ -76,13 +71,11 @@ def unspoken_texts(agent: Agent) -> Iterator[str]:
             f"Agent {agent.name} says {', '.join(english)} in English, since voicepipe has no texts in "
             f"{agent.language!r} (language): give these keys in its file"
         )
-    for tag in languages_of(agent)[1:]:
+    for tag in agent.spoken:
+        if primary(tag) == primary(agent.language):
+            continue
         its = in_language(agent, tag)
         own = [key for key in KEYS if getattr(its, key) and getattr(its, key) == getattr(agent, key)]
-        if own and _base(tag) != _base(agent.language):
+        if own:
             why = "as its file gives them" if language_of(tag).texts else f"since voicepipe has no texts in {tag!r}"
             yield f"Agent {agent.name} says {', '.join(own)} in {agent.language!r} also to callers in {tag!r}, {why}"
-
-
-def _base(tag: str) -> str:
-    return tag.lower().partition("-")[0]

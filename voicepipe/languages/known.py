@@ -7,6 +7,7 @@ from voicepipe.languages.fr.language import FRENCH
 from voicepipe.languages.it.language import ITALIAN
 from voicepipe.languages.language import Language
 from voicepipe.languages.neutral import NEUTRAL
+from voicepipe.languages.tags import primary
 
 LANGUAGES = {language.tag: language for language in (ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN)}
 
@@ -14,4 +15,4 @@ LANGUAGES = {language.tag: language for language in (ENGLISH, GERMAN, FRENCH, SP
 def language_of(tag: str) -> Language:
     """The language of a BCP 47 tag, whatever its country: "de-AT" is "de". One without a folder has what all languages
     share (`neutral.py`)."""
-    return LANGUAGES.get(tag.lower().partition("-")[0], NEUTRAL)
+    return LANGUAGES.get(primary(tag), NEUTRAL)

@@ -11,7 +11,7 @@ from voicepipe.config import Config
 from voicepipe.config.engine_config import ENGLISH, POLYGLOT, WHISPER_POLYGLOT, WhisperConfig
 from voicepipe.engines.asr.nemotron import checkpoint
 from voicepipe.engines.weights import hub
-from voicepipe.languages.agent_texts import languages_of
+from voicepipe.languages.tags import primary
 
 ENGLISH_ALONE = frozenset({"en"})
 WHISPER_WORDS_EN = 51_864
@@ -24,7 +24,7 @@ SAME = {"cmn": "zh", "nb": "no", "nn": "no", "fil": "tl", "jw": "jv", "iw": "he"
 
 def base(tag: str) -> str:
     """The language of a tag (BCP 47), without its country, and under one name."""
-    first = tag.lower().replace("_", "-").partition("-")[0]
+    first = primary(tag.replace("_", "-"))
     return SAME.get(first, first)
 
 
@@ -49,7 +49,7 @@ def unheard(agent: Agent, config: Config, heard: frozenset[str] | None) -> Itera
     `heard_languages` has it."""
     asr = config.engines.asr
     model, other = (config.whisper.model, WHISPER_POLYGLOT) if asr == "whisper" else (config.nemotron.model, POLYGLOT)
-    for tag in languages_of(agent):
+    for tag in agent.spoken:
         if heard is None or base(tag) in heard:
             continue
         key = "language" if tag == agent.language else "languages"

@@ -11,6 +11,7 @@ from voicepipe.engines.base import Speech
 from voicepipe.engines.tts.conversion import Conversion, converter
 from voicepipe.engines.tts.espeak import EspeakTts
 from voicepipe.engines.tts.hibari import HibariTts
+from voicepipe.languages.tags import primary
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class AutoTts:
         """English of any country without a name: "heart"."""
         if asked in self._hibari.voices() or self._espeak.voice_for(asked) == asked:
             return asked
-        english = language.lower().partition("-")[0] in ("", "en")
+        english = primary(language) in ("", "en")
         if self._hibari in self._present and (english or self._espeak not in self._present):
             return self._hibari.voice_for("")
         return self._espeak.voice_for("", language)

@@ -32,6 +32,7 @@ from voicepipe.engines.packages import INSTALLS
 from voicepipe.engines.tts.english_sounds import for_espeak
 from voicepipe.engines.tts.shaping import pieces, shape
 from voicepipe.languages.pronunciation import BEGINS, ENDS, MARKED
+from voicepipe.languages.tags import primary
 
 # speak_lib.h
 _SYNCHRONOUS = 2
@@ -256,8 +257,8 @@ class EspeakTts(SupervisedEngine[ThreadedVoice[_Library]]):
         (tag, _, _), voices = asked.partition("+"), self.voices()
         if tag.lower() in voices:
             return asked
-        spoken, general = language.lower(), language.lower().partition("-")[0]
-        if general in ("", self._default.lower().partition("-")[0]):
+        spoken, general = language.lower(), primary(language)
+        if general in ("", primary(self._default)):
             return self._default
         tags = (spoken, general, f"{general}-{general}", OTHERWISE.get(general, ""))
         return next((tag for tag in tags if tag in voices), self._default)

@@ -11,7 +11,6 @@ from voicepipe.config import Config
 from voicepipe.engines.asr.heard_languages import base
 from voicepipe.engines.tts.espeak import EspeakTts
 from voicepipe.engines.weights import hub
-from voicepipe.languages.agent_texts import languages_of
 
 KANA_ALONE = 'espeak-ng reads the kana of Japanese, and says "Chinese letter" for each kanji'
 
@@ -54,8 +53,8 @@ def foreign_voice(agent: Agent, voices: VoiceList) -> str:
 
 def _wanted(agent: Agent) -> list[tuple[str, str]]:
     """The agent's languages, each with the voice that it names for it."""
-    own: dict[str, str] = {agent.language: agent.voice} | getattr(agent, "voices", {})
-    return [(tag, own.get(tag, "")) for tag in languages_of(agent)]
+    own = {agent.language: agent.voice} | agent.voices
+    return [(tag, own.get(tag, "")) for tag in agent.spoken]
 
 
 class _Listed:
