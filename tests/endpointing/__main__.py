@@ -4,12 +4,15 @@ Plays the probes' clips, each in three rooms, to the ear and the default recogni
 brings them; then shows what the rule of waiting makes of all silences, also with less evidence. `--set development`:
 the sentences that rules are tried on first (needs `voicepipe models pull piper-joe`). Takes half an hour on two cores;
 `--kept FOLDER` keeps what was heard, and goes on where it stopped.
+
+`--set foreign --config configs/cpu-multilingual.toml`: people's prompts in other languages, and how well each kind of
+evidence orders them. Takes ten minutes.
 """
 
 import argparse
 import asyncio
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +21,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from latency_probes.clips import HESITATION, HUMAN
+from latency_probes.clips import FOREIGN, HESITATION, HUMAN
 from latency_probes.stats import upper_bound
 from tests.endpointing import recordings
 from tests.endpointing.heard import Heard, Listener, by_telephone
@@ -38,8 +41,10 @@ from voicepipe.base.figures import keep, percentile
 from voicepipe.config import Config
 from voicepipe.config.agent_store import open_agents
 from voicepipe.engines.base import Engines
+from voicepipe.languages.known import language_of
+from voicepipe.languages.neutral import NEUTRAL
 from voicepipe.pop.running import engines_for
-from voicepipe.turn.endpoint import EndpointConfig, Endpointer
+from voicepipe.turn.endpoint import EndpointConfig, Endpointer, Evidence
 
 ROOMS = 3
 """Each of the probes' clips is heard in its own and in two more."""
@@ -49,7 +54,7 @@ PATIENT_S = 600
 
 def main() -> None:
     cli = argparse.ArgumentParser(prog="python -m tests.endpointing")
-    cli.add_argument("--set", dest="part", choices=("probes", "development", "held_out"), default="probes")
+    cli.add_argument("--set", dest="part", choices=("probes", "development", "held_out", "foreign"), default="probes")
     cli.add_argument("--config", type=Path, default=Path("configs/default.toml"), help="whose engines hear")
     cli.add_argument("--json", type=Path, help="file for the figures")
     cli.add_argument("--kept", type=Path, help="folder for what is heard")
@@ -59,11 +64,16 @@ def main() -> None:
         kept.mkdir(parents=True, exist_ok=True)
         if options.part == "probes":
             made = [*recordings.probes(ROOMS), *recordings.people()]
+        elif options.part == "foreign":
+            made = [recording for language in FOREIGN.values() for recording in recordings.people(language)]
         else:
             made = [*recordings.development(options.part)]
         files = kept / f"{options.part}.jsonl", kept / f"{options.part}-telephone.jsonl"
         asyncio.run(hear(configs.load(options.config), made, *files))
         full, narrow = map(kept_rows, files)
+    if options.part == "foreign":
+        Console().print(by_language([*full.values()]))
+        return
     own = {each.id for each in made if each.own}
     people = [full.pop(name) for name in list(full) if name.startswith(HUMAN)]
     rooms = {
@@ -81,6 +91,37 @@ def main() -> None:
     told = ", ".join(f"{room} {100 * share:.1f} %" for room, share in ordered.items())
     Console().print(f"In order by the evidence: {told}")
     keep(options.json, {"rows": rows, "in_order": ordered})
+
+
+def by_language(rows: Sequence[Heard]) -> Table:
+    """Share of the pairs of a whole sentence and a begun one that are in order, by all the evidence, by all but the
+    words, and by each kind alone."""
+    shown = Table("pairs in order", *EVIDENCE)
+    for language in FOREIGN.values():
+        heard = [row for row in rows if row.language == language]
+        shares = (in_order(heard, rule(language)) for rule in EVIDENCE.values())
+        shown.add_row(language, *(f"{100 * share:.0f} %" for share in shares))
+    return shown
+
+
+class _Alone(Endpointer):
+    """Goes by one kind of evidence."""
+
+    def __init__(self, seen: Callable[[Evidence], float]) -> None:
+        super().__init__(EndpointConfig())
+        self._seen = seen
+
+    def log_odds(self, evidence: Evidence) -> tuple[float, str]:
+        return self._seen(evidence), ""
+
+
+EVIDENCE: dict[str, Callable[[str], Endpointer]] = {
+    "all": lambda language: Endpointer(EndpointConfig(), turn=language_of(language).turn),
+    "without words": lambda language: Endpointer(EndpointConfig(), turn=NEUTRAL.turn),
+    "full stop": lambda language: _Alone(lambda evidence: evidence.full_stop or 0.0),
+    "turn model": lambda language: _Alone(lambda evidence: evidence.voice or 0.0),
+    "melody": lambda language: _Alone(lambda evidence: evidence.pitch),
+}
 
 
 def kept_rows(file: Path) -> dict[str, Heard]:

@@ -76,7 +76,9 @@ def people(language: str = "en") -> Iterator[Recording]:
         for utterance in clips.load((kind + suffix,)):
             clip, cut = clips.decode(Path(utterance.file)), ms_to_samples(utterance.cut_ms, WIRE_RATE)
             said = utterance.before or utterance.text
-            yield replace(_recording(utterance.id, said, probed, "quiet", clip, cut), language=language)
+            yield replace(
+                _recording(utterance.id, said, probed, "quiet", clip, cut, own=language == "en"), language=language
+            )
 
 
 def probes(rooms: int) -> Iterator[Recording]:

@@ -89,8 +89,3 @@ class Language:
     def as_said(self, text: str) -> str:
         """The words of `text` as they were said, however a recogniser wrote them: to compare them."""
         return self.turn.as_said(text, False)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it has its own rules for turns, and its own texts."""
-        return self.turn.is_known and self.texts is not None

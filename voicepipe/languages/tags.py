@@ -31,6 +31,10 @@ NAMES = {
 }
 
 
+OTHER_NAMES = {"nb": "no", "fil": "tl", "iw": "he", "in": "id"}
+"""Languages that models of languages mostly call something else than BCP 47 does."""
+
+
 def primary(tag: str) -> str:
     """The language of a tag, without its country: "de" of "de-AT"."""
     return tag.lower().partition("-")[0]

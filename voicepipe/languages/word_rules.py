@@ -14,6 +14,7 @@ from voicepipe.base.words import plain
 from voicepipe.languages.caller_sentences import sentences
 from voicepipe.languages.language import CompletenessRule, Language, TurnWords
 from voicepipe.languages.language_file import LanguageFile, WordRule, any_of, grammar_of, read_file, whole_words
+from voicepipe.languages.questions import QuestionPatterns, last_question
 from voicepipe.languages.sentence_ends import SentenceEnds
 from voicepipe.languages.spoken_pieces import pieces_by, together
 from voicepipe.languages.written_form import Forms
@@ -31,9 +32,6 @@ NEVER = "(?!)"
 """A pattern that is nowhere."""
 SENTENCE_WORDS = 60
 """Words at the end of a turn that rules look at. More take time, and are other sentences."""
-LOOKED_BACK = 400
-"""Characters of the agent's words among which a question is looked for."""
-QUESTION = re.compile(r"[^.?!¿¡]*\?")
 NUMERALS = re.compile(r"(?<![\w.,:/+-])0(?: ?\d){5,}(?![\w%€$]|[.,:/-]\d)")
 """A telephone number: each of its digits counts, also where people say two at once."""
 DIGITS_ALONE = re.compile(r"(?<![\w.,:/])(?:\d{2}(?! ?[^\W\d])|\d{3,})(?![\w°%€$]|[.,:/]\d)")
@@ -177,17 +175,17 @@ class AnswersByFile:
         wait = any_of(words.wait)
         self._wait = re.compile(rf"(?:(?:{fillers}|{courtesy}|{any_of(words.no)}) )*{wait}(?: (?:{wait}|{courtesy}))*")
         self._name, self._particles = re.compile(words.name), frozenset(words.name_particles.split())
-        self._invites, self._wants_digits = whole_words(asks.invites), whole_words(asks.digits)
-        self._spelled, self._names, self._detail = map(whole_words, (asks.spelled, asks.names, asks.detail))
+        patterns = map(whole_words, (asks.invites, asks.digits, asks.spelled, asks.names, asks.detail))
+        self._asks = QuestionPatterns(*patterns).asks
         self._leads_on, self._digits = frozenset(file.words.leads_on.split()), frozenset(file.words.digits.split())
 
     def wants_digits(self, asked: str) -> bool:
         """As `TurnWords.wants_digits`."""
-        return self._asks(_question(asked)) == "digits"
+        return self._asks(last_question(asked)) == "digits"
 
     def answers(self, said: str, asked: str) -> bool:
         """As `TurnWords.answers`."""
-        asks, words = self._asks(_question(asked)), said.split()
+        asks, words = self._asks(last_question(asked)), said.split()
         if asks in ("", "digits") or not 0 < len(words) <= MOST_WORDS or self.asks_to_wait(said):
             return False
         if asks == "name":
@@ -205,22 +203,12 @@ class AnswersByFile:
 
     def is_stray(self, said: str, asked: str) -> bool:
         """As `TurnWords.is_stray`."""
-        wants_yes = self._asks(_question(asked)) == "yes"
+        wants_yes = self._asks(last_question(asked)) == "yes"
         return wants_yes and len(said.split()) == 1 and not self.answers(said, asked)
 
     def asks_to_wait(self, said: str) -> bool:
         """As `TurnWords.asks_to_wait`."""
         return len(said.split()) <= MOST_WORDS and bool(self._wait.fullmatch(said))
-
-    def _asks(self, question: str) -> str:
-        """The kind of question that it is. Empty: it is none, or one that a few words do not answer."""
-        if not question or self._invites.search(question) or self._spelled.search(question):
-            return ""
-        if self._wants_digits.search(question):
-            return "digits"
-        if self._names.search(question):
-            return "name"
-        return "detail" if self._detail.search(question) else "yes"
 
     def _goes_on(self, words: Sequence[str]) -> bool:
         """Its last word wants another, or it is three digits in a row: of a telephone number, not of guests."""
@@ -230,13 +218,3 @@ class AnswersByFile:
 
 def _several(pattern: str) -> str:
     return rf"{pattern}(?: {pattern})*"
-
-
-def _question(asked: str) -> str:
-    """The last question of `asked`, plain, if at most one sentence stands behind it; else empty."""
-    asked = asked[-LOOKED_BACK:]
-    questions = list(QUESTION.finditer(asked))
-    if not questions:
-        return ""
-    rest = asked[questions[-1].end() :]
-    return plain(questions[-1][0]) if len(re.findall(r"[.!]", rest)) <= 1 else ""

@@ -5,10 +5,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from voicepipe.languages.tags import primary
-
-OTHER_NAMES = {"nb": "no", "fil": "tl", "iw": "he", "in": "id"}
-"""Languages that py3langid calls something else than BCP 47 does."""
+from voicepipe.languages.tags import OTHER_NAMES, primary
 
 
 class LikelyLanguage(NamedTuple):

@@ -11,14 +11,14 @@ from voicepipe.config import Config
 from voicepipe.config.engine_config import ENGLISH, POLYGLOT, WHISPER_POLYGLOT, WhisperConfig
 from voicepipe.engines.asr.nemotron import checkpoint
 from voicepipe.engines.weights import hub
-from voicepipe.languages.tags import primary
+from voicepipe.languages.tags import OTHER_NAMES, primary
 
 ENGLISH_ALONE = frozenset({"en"})
 WHISPER_WORDS_EN = 51_864
 """Words of the vocabulary of a Whisper that knows English alone: CTranslate2's `is_multilingual` goes by it."""
 TOKEN = re.compile(r"<\|([a-z]{2,3})\|>")
 """Stands for a language in Whisper's vocabulary."""
-SAME = {"cmn": "zh", "nb": "no", "nn": "no", "fil": "tl", "jw": "jv", "iw": "he", "in": "id"}
+SAME = OTHER_NAMES | {"cmn": "zh", "nn": "no", "jw": "jv"}
 """Languages that one engine calls otherwise than another."""
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from voicepipe.languages.tags import primary
+from voicepipe.languages.tags import OTHER_NAMES, primary
 from voicepipe.languages.written_language import LikelyLanguage, likeliest
 
-NAMED_OTHERWISE = {"nb": "no", "fil": "tl", "jv": "jw", "iw": "he", "in": "id"}
+NAMED_OTHERWISE = OTHER_NAMES | {"jv": "jw"}
 """Languages that Whisper calls something else than BCP 47 does."""
 
 

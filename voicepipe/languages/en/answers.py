@@ -5,19 +5,16 @@
 """
 
 import re
-from typing import Literal
 
-from voicepipe.base.words import plain
 from voicepipe.languages.en import words as english
 from voicepipe.languages.en.as_said import as_said
 from voicepipe.languages.en.completeness import DIGITS, LEADS_ON, VERBS
+from voicepipe.languages.questions import QuestionPatterns, last_question
 
 MOST_WORDS = 8
 """Words of an answer at most: what is longer is judged as a sentence."""
 MOST_OF_A_YES = 12
 """Words: "yes please, that would be lovely, thank you very much". Of more there are too many readings to try."""
-LOOKED_BACK = 400
-"""Characters of the agent's words among which a question is looked for."""
 NAME_WORDS = 4
 """A person's name with what stands before it: "it's Ann Brown"."""
 
@@ -26,7 +23,6 @@ def _any(words: str) -> str:
     return "|".join(word.replace("_", " ") for word in words.split())
 
 
-QUESTION = re.compile(r"[^.?!]*\?")
 INVITES = re.compile(r"\b(?:help|assist|do for|describe|explain)\b")
 """"How can I help you?" asks for a sentence, of which "yes" is mostly the beginning."""
 DIGITAL = re.compile(r"\b(?:phone|mobile|telephone|(?:card|account|order|reference) number)\b")
@@ -36,6 +32,7 @@ NAMES = re.compile(r"^(?!(?:is|are|was|do|does|did)\b).*\b(?:name|who)\b")
 HOW_MANY = re.compile(r"\bhow many\b")
 DETAIL = re.compile(r"\b(?:what|which|when|where|how|tell me|give me|let me know|say)\b")
 """Asks for something that a yes is no answer to."""
+ASKS = QuestionPatterns(INVITES, DIGITAL, SPELLED, NAMES, DETAIL)
 
 COMPANION = "|".join(english.COMPANIONS)
 UNITS = "|".join(english.UNITS[1:])
@@ -120,7 +117,7 @@ NAME_GIVEN = re.compile(
 
 def wants_digits(asked: str) -> bool:
     """Whether the last question of `asked`, the agent's words, is for a telephone number or the like."""
-    return _asks(_question(asked)) == "digits"
+    return ASKS.asks(last_question(asked)) == "digits"
 
 
 def answers(text: str, asked: str) -> bool:
@@ -128,8 +125,8 @@ def answers(text: str, asked: str) -> bool:
 
     A yes or no, a number of people, a day, a time; a name where one was asked for. Not the parts of what people
     dictate, as telephone numbers are."""
-    question, said = _question(asked), as_said(text)
-    asks, words = _asks(question), said.split()
+    question, said = last_question(asked), as_said(text)
+    asks, words = ASKS.asks(question), said.split()
     if asks in ("", "digits") or not 0 < len(words) <= MOST_WORDS or WAIT.fullmatch(said):
         return False
     if asks == "name":
@@ -150,8 +147,8 @@ def is_lone(text: str) -> bool:
 def is_stray(text: str, asked: str) -> bool:
     """Whether `text` is a single word that is no answer to `asked`, which wants a yes or a no: it may be a misheard one
     ("now"), and "but ..." may follow. Of two things that are offered ("red or white?") any word may be one."""
-    question = _question(asked)
-    wants_yes = _asks(question) == "yes" and "or" not in question.split()
+    question = last_question(asked)
+    wants_yes = ASKS.asks(question) == "yes" and "or" not in question.split()
     return wants_yes and len(as_said(text).split()) == 1 and not answers(text, asked)
 
 
@@ -184,27 +181,6 @@ def _short(text: str) -> str:
     """`text`, plain; nothing if it has too many words."""
     said = as_said(text)
     return said if len(said.split()) <= MOST_OF_A_YES else ""
-
-
-def _question(asked: str) -> str:
-    """The last question of `asked`, plain, if at most one sentence stands behind it; else empty."""
-    asked = asked[-LOOKED_BACK:]
-    questions = list(QUESTION.finditer(asked))
-    if not questions:
-        return ""
-    rest = asked[questions[-1].end() :]
-    return plain(questions[-1][0]) if len(re.findall(r"[.!]", rest)) <= 1 else ""
-
-
-def _asks(question: str) -> Literal["", "digits", "name", "detail", "yes"]:
-    """The kind of question that it is. Empty: it is none, or one that a few words do not answer."""
-    if not question or INVITES.search(question) or SPELLED.search(question):
-        return ""
-    if DIGITAL.search(question):
-        return "digits"
-    if NAMES.search(question):
-        return "name"
-    return "detail" if DETAIL.search(question) else "yes"
 
 
 def _goes_on(words: list[str]) -> bool:
