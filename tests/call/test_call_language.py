@@ -10,6 +10,7 @@ from tests.support.scripted import ScriptedTts
 from voicepipe.agent import Agent
 from voicepipe.call.speech import voice_in
 from voicepipe.call.tts_cache import TtsCache
+from voicepipe.conversation.events import ItemAdded, LanguageChanged, ReplyStarted
 from voicepipe.languages.known import language_of
 from voicepipe.languages.loading import load_languages
 
@@ -32,7 +33,7 @@ async def in_french(**changes: Any) -> Recording:
         "tells": scenario.tells[1:2],
         "length_ms": 20_000,
     }
-    return await play(msgspec.structs.replace(scenario, **shorter, **changes))
+    return await play(msgspec.structs.replace(scenario, **{**shorter, **changes}))
 
 
 async def test_a_silent_caller_is_asked_in_their_language() -> None:
@@ -40,6 +41,27 @@ async def test_a_silent_caller_is_asked_in_their_language() -> None:
     recording = await in_french(agent=agent)
     texts = language_of("fr").texts
     assert texts and ("claire", texts.no_input[0]) in [(voice, text.strip()) for voice, text in recording.tts.voiced]
+
+
+async def test_what_was_heard_is_told_with_its_language_before_the_call_s_is_another() -> None:
+    recording = await in_french()
+    told = [event for _, event in recording.events if isinstance(event, ItemAdded | LanguageChanged | ReplyStarted)]
+    heard = next(event for event in told if isinstance(event, ItemAdded) and event.spoken)
+    assert heard.languages == ("fr",)
+    assert isinstance(told[told.index(heard) + 1], LanguageChanged)
+    assert isinstance(told[told.index(heard) + 2], ReplyStarted)
+
+
+@pytest.mark.parametrize(("tells", "languages"), [("fr 0.4", ()), ("fr 0.7", ("fr",))])
+async def test_an_unsure_recogniser_tells_no_language(tells: str, languages: tuple[str, ...]) -> None:
+    recording = await in_french(tells=[tells])
+    assert [event.languages for _, event in recording.events if isinstance(event, ItemAdded)] == [languages]
+    assert not any(isinstance(event, LanguageChanged) for _, event in recording.events)
+
+
+async def test_of_an_agent_with_one_language_none_is_told() -> None:
+    recording = await in_french(agent={})
+    assert [event.languages for _, event in recording.events if isinstance(event, ItemAdded)] == [None]
 
 
 async def test_a_text_of_the_agent_s_own_stays() -> None:
