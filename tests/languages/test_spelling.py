@@ -43,7 +43,7 @@ WHOLE = {
 OTHER = {
     "de": "Ich möchte einen Tisch, Anton Müller, Ist die CD da, nach Köln, "
     "Das Kennzeichen ist eins zwei drei A B, Schulze mit doppel s, Hausnummer zwei B, web Punkt D E",
-    "en": "at seven p m, is it okay, The hotel is nice, I live in the U.S.A.",
+    "en": "at seven p m, is it okay, The hotel is nice, I live in the U.S.A., 订位",
     "es": "a las ocho p. m., Me llamo Antonio, voy a Barcelona, quiero ese de ahí, sí ya se lo di a él",
     "fr": "combien il y en a, C'est Pierre, il y a du monde, je viens à Nice, "
     "La plaque est A B un deux trois C D, jean arobase orange point F R, Rousseau avec deux S",

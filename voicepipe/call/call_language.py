@@ -24,6 +24,12 @@ class CallLanguage:
         self._known = known_at_first(settings)
         self._emitted = self._known.now
 
+    def guesses(self, utterance: Utterance) -> None:
+        """The partial may be all of an utterance, and the reply to it is begun as a guess."""
+        if utterance.partial_spoken.tag:
+            told = ToldUtterance(utterance.partial, utterance.partial_ms, utterance.partial_spoken, self._asked())
+            self._speak(self._known.after(told).now)
+
     def hears(self, utterance: Utterance) -> None:
         """The words of an utterance are known, which may go on."""
         self._speak(self._after(utterance).now)

@@ -106,6 +106,8 @@ class Turns:
 
     def _guess(self) -> None:
         utterance = self.hearing.utterance
+        if utterance and self.hearing.partial_is_whole:
+            self.language.guesses(utterance)
         if utterance and (turn := self.hearing.guess()):
             self.speaking.prepare(turn, utterance.partial, utterance.record)
         else:

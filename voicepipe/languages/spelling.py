@@ -149,8 +149,8 @@ class Spelling:
         for length in range(self._longest, 0, -1):
             if letter := self._letters.get(tuple(words[at : at + length])):
                 yield letter, length
-        if len(words[at]) == 1 and words[at].isalpha():
-            yield words[at], 1
+        if len(words[at]) == 1 and words[at].isalpha() and _folded(words[at]).isascii():
+            yield words[at], 1  # Not of a script in which it is a word.
 
 
 def spelling_file(tag: str) -> SpellingFile:
