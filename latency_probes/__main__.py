@@ -98,8 +98,8 @@ def parser() -> argparse.ArgumentParser:
         dest="kinds",
         type=kinds_of,
         default=SINGLE,
-        help=f"all (but people's recordings), or some of {','.join(SETS)}: hard: synthetic voices; human: people's "
-        "recordings, which are packages of Debian",
+        help=f"all (in English, but people's recordings), or some of {','.join(SETS)}: hard: synthetic voices; human: "
+        "people's recordings, which are packages of Debian",
     )
     cli.add_argument("--calls", type=positive, help="so many calls (default: every utterance once)")
     cli.add_argument("--concurrency", type=positive, default=1, help="calls at a time (default 1)")

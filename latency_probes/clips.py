@@ -28,14 +28,22 @@ HARD = {"hard": "finished", "hard_pause": "pause_inside"}
 """Synthetic voices, hard to understand: their clips, and the set whose texts they say."""
 HARD_VOICES = ("slt", "rms")
 """Of flite."""
+GERMAN, GERMAN_PAUSE = "hard_de", "hard_de_pause"
+"""Callers in German, with a pause and without: by espeak-ng, as there are no recordings of people."""
+GERMAN_VOICES = {"espeak": "de", "espeak_m3": "de+m3"}
+"""Each voice's name at espeak-ng."""
 GUEST_KINDS = ("guest", "short_answer", "goes_on")
 """What guests of the front desk say (`guests.py`); `goes_on`: "yes, but ..." with the voice's own pause."""
 HUMAN, HUMAN_PAUSE = "human", "human_pause"
 """Prompts spoken by people, from packages of Debian (`prompts.py`): as they are, and with a pause put in."""
-FOREIGN = {f"{HUMAN}_{language}": language for language in prompts.LANGUAGES if language != "en"}
-"""The same in other languages."""
-WITH_PAUSE = {HUMAN_PAUSE: "en"} | {f"{HUMAN_PAUSE}_{language}": language for language in FOREIGN.values()}
-PEOPLE = (HUMAN, HUMAN_PAUSE, *(f"{kind}_{language}" for language in FOREIGN.values() for kind in (HUMAN, HUMAN_PAUSE)))
+OTHER_LANGUAGES = [language for language in prompts.LANGUAGES if language != "en"]
+"""Languages in which people speak, besides English."""
+WITH_PAUSE = {HUMAN_PAUSE: "en"} | {f"{HUMAN_PAUSE}_{language}": language for language in OTHER_LANGUAGES}
+PEOPLE = (HUMAN, HUMAN_PAUSE, *(f"{kind}_{language}" for language in OTHER_LANGUAGES for kind in (HUMAN, HUMAN_PAUSE)))
+FOREIGN = {f"{HUMAN}_{language}": language for language in OTHER_LANGUAGES} | {GERMAN: "de"}
+"""What is said without a pause in other languages than English: by people, and in German by espeak-ng."""
+LANGUAGES = FOREIGN | WITH_PAUSE | {GERMAN_PAUSE: "de"}
+"""Of every set that is not only in English, its language."""
 PAUSE_MS = (300, 700)
 HESITATION_MS, HESITATION_SPREAD, HESITATION_MOST_MS = 450, 0.6, 3000
 """Median, and standard deviation of the natural logarithm: silent pauses in speech are spread log-normally (Campione

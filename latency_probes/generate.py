@@ -2,7 +2,8 @@
 
 For developers only; running the probes needs nothing of this, because the clips are part of the package. Needs no
 network, but the packages of the tests, the model of Piper's joe (`voicepipe models pull piper-joe`), and `flite` with
-its voices slt and rms (Debian: apt install flite). The same versions of these make the same clips.
+its voices slt and rms (Debian: apt install flite). The same versions of these make the same clips. `--german` needs
+none but the packages: it makes the German callers' clips alone.
 
 The manifest keeps where a caller is to pause; the pause is cut in when the probe runs.
 """
@@ -19,7 +20,17 @@ from pathlib import Path
 import av
 import numpy as np
 
-from latency_probes.clips import FOLDER, GUEST_KINDS, HARD, HARD_VOICES, MANIFEST, VOICES
+from latency_probes.clips import (
+    FOLDER,
+    GERMAN,
+    GERMAN_PAUSE,
+    GERMAN_VOICES,
+    GUEST_KINDS,
+    HARD,
+    HARD_VOICES,
+    MANIFEST,
+    VOICES,
+)
 from latency_probes.guest_file import guests
 from latency_probes.voices import Take, flite, natural
 from voicepipe.audio import Pcm, dbfs, ms_to_samples
@@ -54,9 +65,11 @@ def main() -> int:
     """Write the clips and the manifest; returns the exit status."""
     cli = argparse.ArgumentParser(prog="python -m latency_probes.generate")
     cli.add_argument("--joe", type=Path, help=f"where {JOE_FILE} is (default: where `voicepipe models pull` puts it)")
+    cli.add_argument("--german", action="store_true", help="make the German callers' clips alone, and keep the others")
     options = cli.parse_args()
     try:
-        clips = list(made(options.joe or hub.local(JOE) / JOE_FILE))
+        clips = list(all_but_german() if options.german else made(options.joe or hub.local(JOE) / JOE_FILE))
+        clips += german()
     except EngineMissing:
         print(f"the voice joe is missing: voicepipe models pull {JOE}, or --joe FILE", file=sys.stderr)
         return 2
@@ -67,7 +80,7 @@ def main() -> int:
 
 
 def made(joe: Path) -> Iterator[dict[str, object]]:
-    """Every clip's line of the manifest; its file is written."""
+    """Every English clip's line of the manifest; its file is written."""
     sentences = read_sentences(FOLDER / "sentences.toml")
     networks = by_network(joe)
     for sentence in (*sentences, *said_by_guests()):
@@ -79,6 +92,21 @@ def made(joe: Path) -> Iterator[dict[str, object]]:
                 if sentence.kind == spoken:
                     take = flite.speak(sentence.text, voice, sentence.before)
                     yield make_clip(sentence, kind, voice, number, take)
+
+
+def german() -> Iterator[dict[str, object]]:
+    """The same of German callers' clips."""
+    from latency_probes.voices import espeak
+
+    for sentence in read_sentences(FOLDER / "sentences_de.toml"):
+        for number, (voice, name) in enumerate(GERMAN_VOICES.items()):
+            yield make_clip(sentence, sentence.kind, voice, number, espeak.speak(sentence.text, name, sentence.before))
+
+
+def all_but_german() -> list[dict[str, object]]:
+    """Their lines of the manifest as they are."""
+    lines: list[dict[str, object]] = json.loads(MANIFEST.read_text())
+    return [line for line in lines if line["kind"] not in (GERMAN, GERMAN_PAUSE)]
 
 
 def by_network(joe: Path) -> dict[str, Callable[[Sentence], Take]]:
@@ -139,7 +167,7 @@ def make_clip(sentence: Sentence, kind: str, voice: str, number: int, take: Take
         "voice": voice,
         "text": sentence.text,
         "intent": sentence.intent,
-        "noise": "quiet" if kind in ("barge_in", *GUEST_KINDS) else noise,
+        "noise": "quiet" if kind in ("barge_in", *GUEST_KINDS, GERMAN, GERMAN_PAUSE) else noise,
         "file": file.as_posix(),
     }
     if sentence.before:

@@ -19,9 +19,9 @@ OVERLAYS = {"hum": 30, "cough": 24, "door": 12, "keyboard": 12, "steady": 18, "e
 SINGLE = (*clips.KINDS, clips.HESITATION, "overlay")
 """Sets whose turns stand by themselves."""
 OWN = (*SINGLE, "guests", *clips.HARD)
-"""Sets whose sounds are part of this package, or made."""
-SETS = (*OWN, *clips.PEOPLE)
-SPOKEN = (*(kind for kind in clips.KINDS if kind != "barge_in"), clips.HESITATION, *clips.HARD, *clips.PEOPLE)
+"""Sets whose sounds are part of this package, or made, in English."""
+SETS = (*OWN, clips.GERMAN, clips.GERMAN_PAUSE, *clips.PEOPLE)
+SPOKEN = tuple(kind for kind in SETS if kind not in ("barge_in", "overlay", "guests"))
 
 
 @dataclass(frozen=True, slots=True)

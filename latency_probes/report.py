@@ -7,7 +7,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from latency_probes.clips import FOREIGN, GUEST_KINDS, HARD, HUMAN, HUMAN_PAUSE, WITH_PAUSE
+from latency_probes.clips import FOREIGN, GERMAN, GERMAN_PAUSE, GUEST_KINDS, HARD, HUMAN, HUMAN_PAUSE, WITH_PAUSE
 from latency_probes.guests import Visit
 from latency_probes.plan import SETS
 from latency_probes.records import OverResult, TurnResult
@@ -24,7 +24,10 @@ TITLES = {
     HUMAN_PAUSE: "human prompts with a pause",
     "hard": "synthetic, hard",
     "hard_pause": "synthetic, hard, with a pause",
-} | {kind: f"human prompts, {language}" for kind, language in FOREIGN.items()}
+    GERMAN: "espeak-ng, German",
+    GERMAN_PAUSE: "espeak-ng, German, with a pause",
+}
+TITLES |= {kind: f"{TITLES[HUMAN]}, {language}" for kind, language in FOREIGN.items() if kind not in TITLES}
 TITLES |= {kind: f"{TITLES[HUMAN_PAUSE]}, {language}" for kind, language in WITH_PAUSE.items() if kind not in TITLES}
 """Rows of natural voices are called as their sets."""
 ANSWERED = ("right", "wrong")
@@ -114,7 +117,7 @@ def groups(kind: str, turns: Sequence[TurnResult]) -> Iterable[tuple[str, list[T
     ]
     if turns:
         yield TITLES.get(kind, kind), list(turns)
-    if kind in HARD:
+    if kind in (*HARD, GERMAN, GERMAN_PAUSE):
         return
     for name, belongs in parts:
         some = [turn for turn in turns if belongs(turn)]

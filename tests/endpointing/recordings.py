@@ -70,11 +70,12 @@ def said(part: str) -> Iterator[generate.Sentence]:
 
 
 def people(language: str = "en") -> Iterator[Recording]:
-    """Prompts spoken by people, also up to where a pause is put in. Raises ProbeError: they are not installed."""
-    suffix = "" if language == "en" else f"_{language}"
-    for kind, probed in {clips.HUMAN: "finished", clips.HUMAN_PAUSE: "pause_inside"}.items():
-        for utterance in clips.load((kind + suffix,)):
-            clip, cut = clips.decode(Path(utterance.file)), ms_to_samples(utterance.cut_ms, WIRE_RATE)
+    """Prompts spoken by people, also up to where a pause is put in; in German what espeak-ng says in their place.
+    Raises ProbeError: they are not installed."""
+    for kind in (kind for kind, its in ({clips.HUMAN: "en"} | clips.LANGUAGES).items() if its == language):
+        for utterance in clips.load((kind,)):
+            clip, cut = clips.decode(clips.FOLDER / utterance.file), ms_to_samples(utterance.cut_ms, WIRE_RATE)
+            probed = "pause_inside" if utterance.before else "finished"
             said = utterance.before or utterance.text
             yield replace(
                 _recording(utterance.id, said, probed, "quiet", clip, cut, own=language == "en"), language=language

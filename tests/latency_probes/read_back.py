@@ -67,7 +67,7 @@ def main() -> None:
     model = WhisperModel(str(options.whisper), device="cpu", compute_type="int8", cpu_threads=1)
     wrong: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for kind in options.sets:
-        reader = Reader(model, clips.FOREIGN.get(kind, "en"))
+        reader = Reader(model, clips.LANGUAGES.get(kind, "en"))
         for clip in clips.load([kind]):
             heard, said = reader.read(clips.speech(clip, 1).pcm), words(clip.text)
             count = errors(said, words(heard))

@@ -7,15 +7,26 @@ import numpy as np
 import pytest
 
 from latency_probes import clips, sound
-from latency_probes.clips import FOLDER, GUEST_KINDS, HARD, HARD_VOICES, KINDS, VOICES, Utterance
+from latency_probes.clips import (
+    FOLDER,
+    GERMAN,
+    GERMAN_PAUSE,
+    GERMAN_VOICES,
+    GUEST_KINDS,
+    HARD,
+    HARD_VOICES,
+    KINDS,
+    VOICES,
+    Utterance,
+)
 from latency_probes.timeline import BLOCK, WIRE_RATE, frame_levels, voiced_span
 from voicepipe.audio import dbfs, samples_to_ms
 from voicepipe.base.errors import ProbeError
 
-SET = clips.load((*KINDS, *GUEST_KINDS, *HARD))
+SET = clips.load((*KINDS, *GUEST_KINDS, *HARD, GERMAN, GERMAN_PAUSE))
 SIZES = {
     "finished": 120, "unfinished": 20, "pause_inside": 110, "pause_between": 40, "barge_in": 25, "hard": 120,
-    "hard_pause": 110,
+    "hard_pause": 110, "hard_de": 24, "hard_de_pause": 20,
 }  # fmt: skip
 
 
@@ -26,7 +37,8 @@ def some(kind: str) -> list[Utterance]:
 @pytest.mark.parametrize("kind", SIZES)
 def test_every_set_is_large_enough_and_has_every_voice(kind: str) -> None:
     assert len(some(kind)) >= SIZES[kind]
-    assert {utterance.voice for utterance in some(kind)} == set(HARD_VOICES if kind in HARD else VOICES)
+    voices = set(HARD_VOICES if kind in HARD else GERMAN_VOICES if kind in (GERMAN, GERMAN_PAUSE) else VOICES)
+    assert {utterance.voice for utterance in some(kind)} == voices
 
 
 def test_synthetic_voices_are_in_sets_of_their_own_and_say_the_same() -> None:
@@ -34,6 +46,17 @@ def test_synthetic_voices_are_in_sets_of_their_own_and_say_the_same() -> None:
         said, by_hard = ({(each.text, each.cut_ms > 0) for each in some(kind)} for kind in (kind, hard))
         assert said == by_hard
     assert not {each.voice for each in clips.load()} & set(HARD_VOICES)
+
+
+def test_german_callers_say_sentences_of_their_own_in_a_quiet_room_one_a_call() -> None:
+    whole, paused = some(GERMAN), some(GERMAN_PAUSE)
+    assert all(5 <= len(each.text.split()) <= 14 for each in whole + paused)
+    assert all(bool(each.before) == bool(each.cut_ms) == (each in paused) for each in whole + paused)
+    assert {each.noise for each in whole + paused} == {"quiet"}
+    assert all(clips.intents()[each.intent].closing for each in whole + paused)
+    speech = clips.speech(paused[0], 1)
+    assert 300 <= clips.pause_ms(GERMAN_PAUSE, sound.rng_for(1, paused[0].id)) <= 700
+    assert speech.voiced[0] < speech.resumed < speech.voiced[1]
 
 
 def test_the_files_are_those_of_the_manifest_and_small() -> None:
@@ -62,7 +85,7 @@ def test_every_intent_is_known_and_its_expressions_compile() -> None:
 
 
 def test_pauses_are_where_the_text_says() -> None:
-    for utterance in some("pause_inside") + some("pause_between") + some("hard_pause"):
+    for utterance in some("pause_inside") + some("pause_between") + some("hard_pause") + some(GERMAN_PAUSE):
         assert utterance.text.startswith(utterance.before + " ")
         assert bool(utterance.place) == (utterance.kind != "pause_between")
 
@@ -93,9 +116,9 @@ def test_a_pause_is_drawn_by_seed_and_silent() -> None:
     assert not said.pcm[cut : cut + int(0.29 * WIRE_RATE)].any()
 
 
-def test_voices_die_away_before_a_pause_in_natural_clips() -> None:
+def test_voices_die_away_before_a_pause_in_natural_clips_and_german_ones() -> None:
     """Nobody stops within a vowel from one sample to the next."""
-    for utterance in some("pause_inside") + some("pause_between"):
+    for utterance in some("pause_inside") + some("pause_between") + some(GERMAN_PAUSE):
         clip = clips.decode(FOLDER / utterance.file)
         cut = utterance.cut_ms * WIRE_RATE // 1000
         assert dbfs(clip[cut - WIRE_RATE // 200 : cut]) < dbfs(clip) - 8, utterance.id

@@ -9,6 +9,7 @@ from latency_probes.clips import FOLDER
 from latency_probes.generate import read_sentences
 from latency_probes.guest_file import guests
 from voicepipe.config.agent_store import AgentStore
+from voicepipe.languages.caller_sentences import sentences
 from voicepipe.languages.en.callers import drawn, ordinary
 
 ROOT = Path(__file__).parents[2]
@@ -17,7 +18,7 @@ SAID_BY_ALL = {"no", "excuse me"}
 
 
 def plain(text: str) -> str:
-    return " ".join(re.findall(r"[a-z']+", text.lower()))
+    return " ".join(re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)*", text.lower()))
 
 
 def made_with() -> Iterator[str]:
@@ -46,3 +47,11 @@ def test_what_guests_say_of_their_own_accord_is_worded_apart() -> None:
         asides = (aside.text for aside in act.aside.values())
         said = {plain(text) for text in (act.opens, act.goes_on, *asides, act.over, *act.corrects.values())}
         assert not said & known
+
+
+def test_no_german_text_is_one_that_the_german_rules_were_made_with() -> None:
+    grammar = (ROOT / "voicepipe" / "languages" / "de" / "callers.jsgf").read_text()
+    looked_at = json.loads((ROOT / "tests" / "languages" / "de" / "sentences.json").read_text())["development"]
+    known = {plain(text) for text in sentences(grammar, ["äh"])} | {plain(text) for text, _ in looked_at}
+    said = read_sentences(FOLDER / "sentences_de.toml")
+    assert not {plain(text) for sentence in said for text in (sentence.text, sentence.before) if text} & known

@@ -107,5 +107,5 @@ def test_places_for_pauses_are_inside_the_phrase() -> None:
 
 
 def test_every_language_has_a_set() -> None:
-    assert set(FOREIGN) == {"human_es", "human_fr", "human_it", "human_ru"}
+    assert set(FOREIGN) == {"human_es", "human_fr", "human_it", "human_ru", "hard_de"}
     assert words("Número de extensión") == words("numero de extension")

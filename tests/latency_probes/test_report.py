@@ -96,11 +96,12 @@ def test_the_report_is_printed_and_written() -> None:
 def test_people_and_synthetic_voices_have_rows_of_their_own() -> None:
     rows = summary_of(
         turn(), turn(kind="human"), turn(kind="human_pause"), turn(kind="human_es"), turn(kind="hard", noise="pink_20"),
-        turn(kind="hard"), turn(kind="hard_pause", place="number"),
+        turn(kind="hard"), turn(kind="hard_pause", place="number"), turn(kind="hard_de"),
+        turn(kind="hard_de_pause", place="preposition"),
     ).rows  # fmt: skip
     assert [row.name for row in rows] == [
-        "finished", "synthetic, hard", "synthetic, hard, with a pause", "human prompts", "human prompts with a pause",
-        "human prompts, es",
+        "finished", "synthetic, hard", "synthetic, hard, with a pause", "espeak-ng, German",
+        "espeak-ng, German, with a pause", "human prompts", "human prompts with a pause", "human prompts, es",
     ]  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from latency_probes.timeline import WIRE_RATE
-from latency_probes.voices import natural
+from latency_probes.voices import espeak, natural
 from latency_probes.voices.heart import Heart
 from latency_probes.voices.natural import Floats, speak, written
 from voicepipe.audio import dbfs
@@ -83,3 +83,12 @@ def test_hibari_says_the_same_every_time_and_pauses_where_the_words_end() -> Non
     assert np.array_equal(first.pcm, again.pcm) and first.cut == again.cut
     assert first.pcm.size != other.pcm.size
     assert 0.4 < first.cut / first.pcm.size < 0.7
+
+
+def test_espeak_says_the_same_every_time_and_pauses_where_the_words_end() -> None:
+    text, before = "Haben Sie noch ein Zimmer mit Blick auf den See?", "Haben Sie noch ein Zimmer mit"
+    first, again = (espeak.speak(text, "de", before) for _ in range(2))
+    assert np.array_equal(first.pcm, again.pcm) and first.cut == again.cut
+    assert 0.45 < first.cut / first.pcm.size < 0.75
+    assert espeak.speak(text, "de").cut == 0
+    assert not np.array_equal(espeak.speak(text, "de+m3").pcm, espeak.speak(text, "de").pcm)
