@@ -38,7 +38,7 @@ SYSTEM := git:git:the_check_of_tracked_files_for_machine_paths \
 # Weights that tests hear, speak and judge with: fetched once, then looked at (a second).
 MODELS := Systran/faster-whisper-tiny.en Systran/faster-whisper-base smart-turn-v3.2 kokoro-v1.0.int8
 
-.PHONY: help demo models test test-system test-clients test-engines test-containers lint types bench bench-address bench-attacks bench-beside bench-endpointing bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots dist venv system clean
+.PHONY: help demo models test test-system test-clients test-engines test-vllm test-containers lint types bench bench-address bench-attacks bench-beside bench-endpointing bench-observe bench-records bench-vllm soak fuzz chaos chaos-pop docs screenshots dist venv system clean
 .DEFAULT_GOAL := help
 SHELL := bash
 
@@ -56,7 +56,8 @@ models: $(VENV)/.run  ## The weights that the tests need (330 MB, once)
 unexport PYTHONDONTWRITEBYTECODE
 
 # Three files at a time, on two cores: most tests wait for calls, which take as long as people speak.
-PYTEST = $(BIN)/python -m pytest --numprocesses 3 --dist loadfile
+PROCESSES := 3
+PYTEST = $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile
 
 test: venv system models  ## The tests but those of make test-system (ARGS are pytest's)
 	@$(PYTEST) -m "not e2e and not slow" $(ARGS)
@@ -68,8 +69,10 @@ test-system: venv system models  ## Whole PoPs, other programs, browsers, and wh
 test-clients: venv system models $(CLIENTS)/.installed $(NODE_MODULES)/.installed  ## Stock Realtime clients call a PoP; needs npm
 	@$(BIN)/python -m pytest tests/clients $(ARGS)
 
-test-engines: venv system models $(COQUI)/.installed $(VLLM)/.installed  ## GPU engines on this CPU; environments of 10 GB
+test-engines: venv system models $(COQUI)/.installed  ## GPU engines but vLLM on this CPU; an environment of 7 GB
 	@$(BIN)/python -m pytest tests/gpu_engines --ignore-glob='*/test_vllm*' $(ARGS)
+
+test-vllm: venv system models $(VLLM)/.installed  ## The real vLLM on this CPU; an environment of 3 GB
 	@$(ON_A_CPU) $(VLLM)/bin/python -m pytest -o faulthandler_timeout=1200 tests/gpu_engines/test_vllm*.py $(ARGS)
 
 # As root: containers are built from Debian's packages, without a daemon and without a base image from elsewhere.

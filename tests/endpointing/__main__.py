@@ -72,7 +72,8 @@ def main() -> None:
         asyncio.run(hear(configs.load(options.config), made, *files))
         full, narrow = map(kept_rows, files)
     if options.part == "foreign":
-        Console().print(by_language([*full.values()]))
+        for shown in (by_language([*full.values()]), waits_by_language([*full.values()])):
+            Console().print(shown)
         return
     own = {each.id for each in made if each.own}
     people = [full.pop(name) for name in list(full) if name.startswith(HUMAN)]
@@ -101,6 +102,18 @@ def by_language(rows: Sequence[Heard]) -> Table:
         heard = [row for row in rows if row.language == language]
         shares = (in_order(heard, rule(language)) for rule in EVIDENCE.values())
         shown.add_row(language, *(f"{100 * share:.0f} %" for share in shares))
+    return shown
+
+
+def waits_by_language(rows: Sequence[Heard]) -> Table:
+    """What callers wait for and whom it interrupts, by a language's own rules and as if it had none."""
+    shown = Table("waits", "rules", "finished: p50, p95 (ms)", "cut in", "cut in at pauses of 300 to 700 ms")
+    for language in FOREIGN.values():
+        heard = [row for row in rows if row.language == language]
+        for rule in ("all", "without words"):
+            each = row(language, rule, heard, by_degrees(EVIDENCE[rule](language)))
+            waits = f"{each.finished_ms['p50']:.0f}, {each.finished_ms['p95']:.0f}"
+            shown.add_row(language, rule, waits, each.interrupted, each.cut_ins)
     return shown
 
 

@@ -1,4 +1,4 @@
-"""The real vLLM with the nano LLM: `make test-engines` runs this in an environment of its own, on any CPU."""
+"""The real vLLM with the nano LLM: `make test-vllm` runs this in an environment of its own, on any CPU."""
 
 import asyncio
 import multiprocessing

@@ -1,5 +1,5 @@
 """One model in two stages (pipeline parallel), each in a process of its own, once as if on two hosts: `make
-test-engines`, on any CPU with two cores.
+test-vllm`, on any CPU with two cores.
 
 vLLM on a CPU needs two things for it: cores for each stage (VLLM_CPU_OMP_THREADS_BIND), and its model compiled. With
 `enforce_eager` and a cache of given size it leaves out the first, empty step, in which the second stage gets the room
@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
@@ -143,7 +144,7 @@ def _pop(tmp_path: Path) -> Iterator[Started]:
 
 
 async def test_a_stage_is_killed_in_the_middle_of_a_call_and_comes_back(pop: Started) -> None:
-    async with a_call(pop.url) as call:
+    async with a_call(pop) as call:
         await call.ask()
         await call.hears("noon")
         for which in (-1, 0):
@@ -169,17 +170,18 @@ async def test_a_stage_is_killed_in_the_middle_of_a_call_and_comes_back(pop: Sta
 class Call:
     """A caller who asks for the opening hours, again and again."""
 
-    def __init__(self, caller: RealtimeCaller) -> None:
+    def __init__(self, caller: RealtimeCaller, log: Path) -> None:
         self._caller = caller
         self._line = caller.timeline
+        self._log = log
         self._asked = 0.0
 
     async def ask(self) -> None:
         """Returns when the caller has spoken."""
         speech = await asyncio.to_thread(clips.speech, spoken("hours")[0], 1)
+        self._asked = time.monotonic()
         last = self._caller.say(speech.pcm) + speech.voiced[1] - 1
         await until(lambda: len(self._line.sent) * BLOCK > last, LONGEST_S)
-        self._asked = self._line.sent_at(last)
 
     async def understood(self) -> None:
         """Returns when the PoP has the words."""
@@ -188,17 +190,22 @@ class Call:
 
     async def hears(self, words: str) -> None:
         """Returns when the caller has heard them, in reply to what was asked last, to the end."""
-        await until(lambda: any(words in it.text for it in heard_since(self._line, self._asked)), LONGEST_S)
+        try:
+            await until(lambda: any(words in it.text for it in heard_since(self._line, self._asked)), LONGEST_S)
+        except TimeoutError:
+            heard = [reply.text for reply in heard_since(self._line, self._asked)]
+            log = "\n".join(self._log.read_text().splitlines()[-40:])
+            pytest.fail(f"{words!r} was not heard, but {heard}; the PoP's log:\n{log}")
         await until(lambda: not self._line.busy(), LONGEST_S)
 
 
 @asynccontextmanager
-async def a_call(url: str) -> AsyncIterator[Call]:
-    caller = RealtimeCaller(url, "quiet", seed=1)
+async def a_call(pop: Started) -> AsyncIterator[Call]:
+    caller = RealtimeCaller(pop.url, "quiet", seed=1)
     await caller.dial()
     try:
         await greeting_over(caller)
-        yield Call(caller)
+        yield Call(caller, pop.log)
     finally:
         await caller.hang_up()
 

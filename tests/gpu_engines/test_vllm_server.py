@@ -1,4 +1,4 @@
-"""The engine `openai` against vLLM's own server, with the nano LLM: `make test-engines`."""
+"""The engine `openai` against vLLM's own server, with the nano LLM: `make test-vllm`."""
 
 from collections.abc import Iterator
 

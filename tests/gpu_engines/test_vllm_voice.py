@@ -1,4 +1,4 @@
-"""NeuTTS-Air by the real vLLM and the real NeuCodec on a CPU, both tiny with random weights: `make test-engines`.
+"""NeuTTS-Air by the real vLLM and the real NeuCodec on a CPU, both tiny with random weights: `make test-vllm`.
 
 What it says is noise and never ends by itself, so every phrase has the length at which a runaway is ended.
 """

@@ -113,11 +113,11 @@ WITH_FULL_STOP_AND_HEARD = Weights(-0.9, 0.55, 0.3, 0.4, trails=0.0, full_stop=1
 """Weights where the recogniser says how likely a full stop is, without and with a turn model. Logistic regressions on
 silences of natural voices' development sentences and of people's prompts, as Whisper tiny.en reads them
 ("Whisper tells how likely a full stop is", `README.md`)."""
+BY_PEOPLE = Weights(-2.6, 0.3, 1.0, 0.25, trails=0.0, full_stop=0.7, no_full_stop=0.5)
+"""Weights where the recogniser says how likely a full stop is, for every language but English, with or without known
+words. Set with people's prompts in four languages, as Whisper base reads them (D148, `README.md`)."""
 UNREAD = Weights(-1.0, 0.0, 0.3, 0.6, trails=-3.0)
-UNREAD_WITH_FULL_STOP = Weights(-2.5, 0.0, 0.3, 0.3, trails=0.0, full_stop=1.4, no_full_stop=0.4)
-"""Weights for a language of whose words nothing is known: the voice and the full stop decide. By logistic regression on
-people's prompts in Spanish, French and Italian, but for the offset, which is 2 lower: where so little is known, callers
-wait rather than that they are interrupted."""
+"""Weights for a language of whose words nothing is known, where there is no such recogniser: the voice decides."""
 ANSWERS, OPEN_ANSWER = 2.4, -3.0
 """Words that answer what the agent asked are complete. Nothing else knows the question, so nothing else counts, but a
 mark that leaves them open: "Yes, ..."."""
@@ -135,10 +135,12 @@ def _said(evidence: Evidence, turn: TurnWords) -> str:
 
 def weights_of(evidence: Evidence, turn: TurnWords = ENGLISH) -> Weights:
     """The weights for the evidence that there is."""
-    if not turn.is_known:
-        return UNREAD if evidence.full_stop is None else UNREAD_WITH_FULL_STOP
     if evidence.full_stop is None:
+        if not turn.is_known:
+            return UNREAD
         return AS_READ if evidence.voice is None else AS_READ_AND_HEARD
+    if not turn.is_weighed:
+        return BY_PEOPLE
     return WITH_FULL_STOP if evidence.voice is None else WITH_FULL_STOP_AND_HEARD
 
 
