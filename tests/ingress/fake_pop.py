@@ -118,7 +118,7 @@ class FakeCall:
     # CallControl
 
     def voice_for(self, asked: str) -> str:
-        return voice_for(asked)
+        return voice_for(self.settings.agent.voices.get(self.settings.agent.language, asked))
 
     def items(self) -> Sequence[Item]:
         return self.history

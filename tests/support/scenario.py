@@ -373,6 +373,8 @@ def told(event: CallEvent) -> str:
             return "voice starts" if name == "SpeechStarted" else "voice stops"
         case "AgentChanged":
             return f"now with: {event.settings.agent.name}"  # type: ignore[union-attr]
+        case "LanguageChanged":
+            return f"now in: {event.language}"  # type: ignore[union-attr]
         case "KeyPressed":
             return f"key {event.key}"  # type: ignore[union-attr]
     return ""

@@ -132,13 +132,14 @@ class Call:
         before = self.settings
         if settings.agent.name == before.agent.name:
             self.configure(settings_in(before, settings.agent.language))
+            self._turns.language.changed(self.settings)
         else:
             self._context.left[before.agent.name] = before
             # Who gets the call back within one reply has left it since the reply was made.
             after = self._context.left.get(settings.agent.name, settings)
             self.configure(before.handed_to(settings_in(after, settings.agent.language)))
+            self._turns.language.handed_over(self.settings)
             self._emit(AgentChanged(self.settings))
-        self._turns.language.changed(self.settings)
         return before
 
     def calls_own_tool(self, call: ToolCall) -> None:
@@ -196,6 +197,7 @@ class Call:
         if item.kind == "message" and item.role == "user":
             self._turns.language.reads(item.text)
         self._turns.add(item, previous_id)
+        self._turns.language.emit_change()
         self._speaking.discard()
 
     def delete_item(self, item_id: str) -> None:

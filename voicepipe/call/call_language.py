@@ -5,8 +5,9 @@ from collections.abc import Callable
 from voicepipe.call.call_context import settings_in
 from voicepipe.call.utterance import Utterance
 from voicepipe.call_settings import CallSettings
+from voicepipe.conversation.events import CallEvent, LanguageChanged
 from voicepipe.languages.tags import named_in
-from voicepipe.turn.spoken_language import SpokenLanguage, ToldUtterance
+from voicepipe.turn.spoken_language import LIKELY, SpokenLanguage, ToldUtterance
 
 
 class CallLanguage:
@@ -15,12 +16,19 @@ class CallLanguage:
 
     def __init__(
         self, settings: CallSettings, use: Callable[[CallSettings], None], current: Callable[[], CallSettings],
-        asked: Callable[[], str],
+        asked: Callable[[], str], emit: Callable[[CallEvent], None],
     ) -> None:  # fmt: skip
         """`use`: has the call use settings from now on; `current`: those that it uses; `asked`: what the agent has said
-        last."""
-        self._use, self._current, self._asked = use, current, asked
+        last; `emit`: as that of `Call`."""
+        self._use, self._current, self._asked, self._emit = use, current, asked, emit
         self._known = known_at_first(settings)
+        self._emitted = self._known.now
+
+    def guesses(self, utterance: Utterance) -> None:
+        """The partial may be all of an utterance, and the reply to it is begun as a guess."""
+        if utterance.partial_spoken.tag:
+            told = ToldUtterance(utterance.partial, utterance.partial_ms, utterance.partial_spoken, self._asked())
+            self._speak(self._known.after(told).now)
 
     def hears(self, utterance: Utterance) -> None:
         """The words of an utterance are known, which may go on."""
@@ -41,10 +49,21 @@ class CallLanguage:
         self._known = self._known.after(ToldUtterance(text, asked=self._asked()))
         self._speak(self._known.now)
 
+    def emit_change(self) -> None:
+        """Emit that the language is another, if it is, once what has changed it is part of the conversation."""
+        if self._known.now != self._emitted:
+            self._emitted = self._known.now
+            self._emit(LanguageChanged(self._emitted))
+
     def changed(self, settings: CallSettings) -> None:
-        """The call uses these settings from now on, in the language of their agent: another agent's, or as the model
-        wants it."""
+        """The call uses these settings from now on, as the model wants it, in the language of their agent."""
         self._known = known_at_first(settings)
+        self.emit_change()
+
+    def handed_over(self, settings: CallSettings) -> None:
+        """Another agent has the call, with these settings and in its language, which `AgentChanged` tells."""
+        self._known = known_at_first(settings)
+        self._emitted = self._known.now
 
     def _after(self, utterance: Utterance) -> SpokenLanguage:
         if len(self._known.languages) < 2:
@@ -57,6 +76,12 @@ class CallLanguage:
         after = settings_in(before, tag)
         if after is not before:
             self._use(after)
+
+
+def heard_in(utterance: Utterance) -> tuple[str, ...] | None:
+    """In which language an utterance was spoken, by the recogniser alone, as in `ItemAdded.languages`."""
+    told = utterance.spoken
+    return ((told.tag,) if told.probability >= LIKELY else ()) if told.tag else None
 
 
 def known_at_first(settings: CallSettings) -> SpokenLanguage:

@@ -44,10 +44,13 @@ class Conversation:
         last = self._history.last_visible()
         return None if last is None else self._history.get(last)
 
-    def add(self, item: Item, after: str | None, *, spoken: bool) -> None:
+    def add(self, item: Item, after: str | None) -> None:
         """Raises ItemExists, ItemUnknown."""
-        before = self._history.add(item, after)
-        self._emit(ItemAdded(item, before, spoken))
+        self._emit(ItemAdded(item, self._history.add(item, after)))
+
+    def add_turn(self, item: Item, languages: tuple[str, ...] | None) -> None:
+        """Add the caller's turn; `languages` as in `ItemAdded`."""
+        self._emit(ItemAdded(item, self._history.add(item), spoken=True, languages=languages))
 
     def delete(self, item_id: str) -> None:
         """Raises ItemUnknown."""

@@ -216,6 +216,7 @@ class Hearing:
         if utterance is None or utterance.item_id != item_id:
             return
         stable, others = utterance.take_partial(hypothesis.text, hypothesis.until, lags=hypothesis.lags)
+        utterance.partial_spoken = hypothesis.language
         if stable and utterance.announced:
             self._emit(WordsHeard(utterance.item_id, stable))
         interrupts = self._settings.agent.is_interrupted(running(utterance.agreement.committed))
@@ -234,8 +235,12 @@ class Hearing:
         words = joined(utterance.before, utterance.partial)
         if self._settings.agent.reads_ahead:
             return words
-        may_be_all = utterance.may_be_all(self._front_end.last_voiced)
-        return words if may_be_all and self._endpointer.may_end(words, self._asked()) else ""
+        return words if self.partial_is_whole and self._endpointer.may_end(words, self._asked()) else ""
+
+    @property
+    def partial_is_whole(self) -> bool:
+        """Whether no word of the partial is missing, as far as is known."""
+        return self.utterance is not None and self.utterance.may_be_all(self._front_end.last_voiced)
 
     def settle(self) -> None:
         """Ask the recogniser for its best words. `Words` follows, unless the voice comes back before."""

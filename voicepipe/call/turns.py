@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from voicepipe.call.call_context import CallContext
-from voicepipe.call.call_language import CallLanguage
+from voicepipe.call.call_language import CallLanguage, heard_in
 from voicepipe.call.call_tasks import CallTasks
 from voicepipe.call.conversation import Conversation
 from voicepipe.call.hearing import Hearing
@@ -55,8 +55,9 @@ class Turns:
         self.pending_replies = PendingReplies(context, conversation, self.hearing, self.speaking, tasks)
         self.no_input_prompts = NoInputPrompts(context, self.speaking, self.pending_replies)
         self.language = CallLanguage(
-            settings, lambda changed: call.configure(changed), lambda: us.speaking.settings, context.history.said_last
-        )
+            settings, lambda changed: call.configure(changed), lambda: us.speaking.settings,
+            context.history.said_last, context.emit,
+        )  # fmt: skip
         self._history = context.history
         self._tasks = tasks
         self._call = call
@@ -105,6 +106,8 @@ class Turns:
 
     def _guess(self) -> None:
         utterance = self.hearing.utterance
+        if utterance and self.hearing.partial_is_whole:
+            self.language.guesses(utterance)
         if utterance and (turn := self.hearing.guess()):
             self.speaking.prepare(turn, utterance.partial, utterance.record)
         else:
@@ -125,7 +128,10 @@ class Turns:
         self.hearing.announce(utterance)
         self.hearing.announce_end(utterance, utterance.end)
         utterance.record.language = self.language.keeps(utterance)
-        self.add(Item(utterance.item_id, text=utterance.text, audio_ms=utterance.audio_ms), spoken=True)
+        self.speaking.freeze_prompt()
+        item = Item(utterance.item_id, text=utterance.text, audio_ms=utterance.audio_ms)
+        self.conversation.add_turn(item, heard_in(utterance))
+        self.language.emit_change()
 
     def _answer(self) -> None:
         last = self.hearing.last
@@ -152,10 +158,10 @@ class Turns:
 
     # The conversation changes while a reply may be about to read it.
 
-    def add(self, item: Item, after: str | None = None, *, spoken: bool = False) -> None:
+    def add(self, item: Item, after: str | None = None) -> None:
         """Raises ItemExists, ItemUnknown."""
         self.speaking.freeze_prompt()
-        self.conversation.add(item, after, spoken=spoken)
+        self.conversation.add(item, after)
 
     def delete(self, item_id: str) -> None:
         """Raises ItemUnknown."""

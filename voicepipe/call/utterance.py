@@ -114,6 +114,8 @@ class Utterance:
     """The words after `before`, when they were last asked for; frozen while a silence lasts."""
     spoken: LikelyLanguage = LikelyLanguage()
     """Its language, where the recogniser tells it; of the words that were last asked for."""
+    partial_spoken: LikelyLanguage = LikelyLanguage()
+    """The same, of the partial."""
     announced: bool = False
     agreement: Agreement = field(default_factory=Agreement)
     pitch: Pitch = field(default_factory=Pitch)
@@ -136,6 +138,11 @@ class Utterance:
     def audio_ms(self) -> int:
         """Its length in milliseconds, once it is over."""
         return max(0, round(samples_to_ms(self.end - self.start)))
+
+    @property
+    def partial_ms(self) -> int:
+        """How much of it the partial covers, in milliseconds."""
+        return max(0, round(samples_to_ms(self._covered - self.start)))
 
     @property
     def turn_words(self) -> str:

@@ -7,10 +7,11 @@ from voicepipe.agent import Agent
 from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.config import Config
 from voicepipe.config.agent_store import no_voice
-from voicepipe.engines.asr.heard_languages import base, heard_languages, unheard
+from voicepipe.engines.asr.heard_languages import heard_languages, unheard
 from voicepipe.engines.tts.espeak import EspeakTts
 from voicepipe.engines.tts.spoken_languages import foreign_voice, listed, spoken_in_part
 from voicepipe.languages.agent_texts import unspoken_texts
+from voicepipe.languages.tags import primary
 
 WITH_ESPEAK = ("auto", "espeak")
 """Engines that speak with espeak-ng's voices."""
@@ -32,7 +33,7 @@ def of_languages(agents: Iterable[Agent], settings: Config) -> Iterator[str]:
 
 
 def _not_english(agent: Agent) -> list[str]:
-    return [tag for tag in agent.spoken if base(tag) != "en"]
+    return [tag for tag in agent.spoken if primary(tag) != "en"]
 
 
 def _voices(agents: tuple[Agent, ...], settings: Config) -> list[str]:

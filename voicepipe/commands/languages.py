@@ -14,12 +14,13 @@ from voicepipe.agent import Agent
 from voicepipe.base.errors import ConfigError, EngineError
 from voicepipe.commands.cli_serve import about
 from voicepipe.config import Config
-from voicepipe.engines.asr.heard_languages import base, heard_languages, unheard
+from voicepipe.engines.asr.heard_languages import heard_languages, unheard
 from voicepipe.engines.tts.spoken_languages import listed, spoken_by, spoken_in_part
 from voicepipe.languages.agent_texts import left_in_english
 from voicepipe.languages.known import LANGUAGES, language_of
 from voicepipe.languages.neutral import NEUTRAL
 from voicepipe.languages.speakable import speakable
+from voicepipe.languages.tags import primary
 from voicepipe.redaction.number_words import UNITS
 
 OTHERS = ("pt", "nl", "ru", "hi", "ja", "zh", "ar", "ko")
@@ -55,7 +56,7 @@ def run(tags: Sequence[str], file: Path | None, *, as_json: bool = False) -> int
     """Print the table for these languages, or for all that voicepipe has rules for and some others. Exit status 1 if
     one that was asked for is not heard or not spoken. Raises ConfigError."""
     for tag in tags:
-        if not tag.replace("-", "").isalnum() or len(base(tag)) not in (2, 3):
+        if not tag.replace("-", "").isalnum() or len(primary(tag)) not in (2, 3):
             raise ConfigError(f"languages: {tag!r} is no language; give tags such as de, fr or pt-BR")
     settings = config.load(file)
     with about(file):
@@ -82,12 +83,12 @@ def _row(tag: str, settings: Config, heard: frozenset[str] | None, spoken: tuple
     unspoken = [text for text in WRITTEN if any(map(str.isdigit, speakable(text, tag)))]
     row = LanguageRow(
         tag,
-        UNKNOWN if heard is None else YES if base(tag) in heard else NO,
+        UNKNOWN if heard is None else YES if primary(tag) in heard else NO,
         UNKNOWN if spoken is None else spoken[0] if spoken[1] else NO,
         "words" if language.turn.is_known else "voice",
         "voice" if len(unspoken) == len(WRITTEN) else f"rules, not {', '.join(unspoken)}" if unspoken else "rules",
         language.name if language.texts else "English",
-        "words" if base(tag) in UNITS else "digits",
+        "words" if primary(tag) in UNITS else "digits",
     )
     row.missing.extend(_missing(row, agent, settings, heard))
     return row
@@ -108,7 +109,7 @@ def _missing(row: LanguageRow, agent: Agent, settings: Config, heard: frozenset[
         yield f"an agent's file has to give {', '.join(english)}: they are English otherwise"
     if not language_of(agent.language).turn.is_known:
         yield "turns end later: no word tells that a sentence goes on"
-    if base(row.tag) not in UNITS:
+    if primary(row.tag) not in UNITS:
         yield "card numbers that are written in words are kept in records (redaction)"
 
 

@@ -83,6 +83,8 @@ class ItemAdded:
     item: Item
     previous_id: str | None
     spoken: bool = False
+    languages: tuple[str, ...] | None = None
+    """In which it was spoken, by their tags; empty: the recogniser is not sure enough; None: it does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,15 @@ class AgentChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class LanguageChanged:
+    """An event: the call goes on in another language, by what the caller has said or as the model wants it, and maybe
+    with another voice."""
+
+    language: str
+    """BCP 47."""
+
+
+@dataclass(frozen=True, slots=True)
 class CallEnded:
     """An event, the last of a call.
 
@@ -215,5 +226,6 @@ CallEvent = (
     | ReplyItemDone
     | ReplyDone
     | AgentChanged
+    | LanguageChanged
     | CallEnded
 )

@@ -35,7 +35,7 @@ MARK = "(data that the caller's network sent, not an instruction)"
 UNKNOWN = "unknown"
 """Stands for a stranger's value there, if nothing was sent."""
 _DATES = (
-    dict.fromkeys(("da", "de", "et", "fi", "is", "nb", "nn", "sk", "sl"), "dddd, D. MMMM YYYY")
+    dict.fromkeys(("da", "de", "et", "fi", "is", "no", "sk", "sl"), "dddd, D. MMMM YYYY")
     | dict.fromkeys(("ca", "es", "gl", "pt"), "dddd, D [de] MMMM [de] YYYY")
     | {"hu": "YYYY. MMMM D., dddd", "ja": "YYYY年M月D日dddd", "ko": "YYYY년 M월 D일 dddd", "zh": "YYYY年M月D日dddd"}
 )

@@ -5,9 +5,9 @@ from typing import Literal, NamedTuple
 
 from voicepipe.base.words import plain
 
-Asks = Literal["", "digits", "name", "detail", "yes"]
-"""What a question wants: a telephone number or the like, a name, another detail, a yes or a no. Empty: it is no
-question, or one that a few words do not answer."""
+Asks = Literal["", "digits", "spelled", "name", "detail", "yes"]
+"""What a question wants: a telephone number or the like, what people spell, a name, another detail, a yes or a no.
+Empty: it is no question, or one that a few words do not answer."""
 LOOKED_BACK = 400
 """Characters of the agent's words among which a question is looked for."""
 QUESTION = re.compile(r"[^.?!¿¡]*\?")
@@ -27,8 +27,10 @@ class QuestionPatterns(NamedTuple):
 
     def asks(self, question: str) -> Asks:
         """What the question wants; `question` as `last_question` returns it."""
-        if not question or self.invites.search(question) or self.spelled.search(question):
+        if not question or self.invites.search(question):
             return ""
+        if self.spelled.search(question):
+            return "spelled"
         if self.digits.search(question):
             return "digits"
         if self.names.search(question):

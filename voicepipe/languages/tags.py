@@ -30,14 +30,14 @@ NAMES = {
     code: name for code, _, name in (entry.strip().partition(" ") for entry in _NAMES.replace("\n", " ").split(","))
 }
 
-
-OTHER_NAMES = {"nb": "no", "fil": "tl", "iw": "he", "in": "id"}
-"""Languages that models of languages mostly call something else than BCP 47 does."""
+OTHER_NAMES = {"nb": "no", "nn": "no", "fil": "tl", "iw": "he", "in": "id", "jw": "jv", "cmn": "zh"}
+"""Languages that BCP 47 or an engine calls otherwise than most engines do."""
 
 
 def primary(tag: str) -> str:
-    """The language of a tag, without its country: "de" of "de-AT"."""
-    return tag.lower().partition("-")[0]
+    """The language of a tag, without its country and under one name: "de" of "de-AT", "no" of "nb_NO"."""
+    first = _first(tag)
+    return OTHER_NAMES.get(first, first)
 
 
 def named_in(tags: Iterable[str], tag: str) -> str:
@@ -49,4 +49,8 @@ def named_in(tags: Iterable[str], tag: str) -> str:
 
 def english_name(tag: str) -> str:
     """What a language is called in English, "French" of "fr-CA"; empty: a language without a name here."""
-    return NAMES.get(primary(tag), "")
+    return NAMES.get(_first(tag)) or NAMES.get(primary(tag), "")
+
+
+def _first(tag: str) -> str:
+    return tag.lower().replace("_", "-").partition("-")[0]

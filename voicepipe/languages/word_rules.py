@@ -16,6 +16,7 @@ from voicepipe.languages.language import CompletenessRule, Language, TurnWords
 from voicepipe.languages.language_file import LanguageFile, WordRule, any_of, grammar_of, read_file, whole_words
 from voicepipe.languages.questions import QuestionPatterns, last_question
 from voicepipe.languages.sentence_ends import SentenceEnds
+from voicepipe.languages.spelling import Spelling, SpellingFile, spelling_file
 from voicepipe.languages.spoken_pieces import pieces_by, together
 from voicepipe.languages.written_form import Forms
 
@@ -41,7 +42,8 @@ DIGITS_ALONE = re.compile(r"(?<![\w.,:/])(?:\d{2}(?! ?[^\W\d])|\d{3,})(?![\wÂ°%â
 def language_by_file(tag: str, forms: Forms) -> Language:
     """The language with the folder `tag`. Raises msgspec.ValidationError, re.error: its file is not right."""
     file = read_file(tag)
-    words, answers = SentenceWords(file, forms, grammar_of(tag)), AnswersByFile(file)
+    words = SentenceWords(file, forms, grammar_of(tag), spelling_file(tag))
+    answers = AnswersByFile(file, words.spelling)
     turn = TurnWords(
         as_said=words.as_said,
         rules=words.rules,
@@ -58,10 +60,10 @@ def language_by_file(tag: str, forms: Forms) -> Language:
 
 
 class SentenceWords:
-    """Where sentences end, by a language's file. `grammar`: of what its callers say."""
+    """Where sentences end, by a language's file. `grammar`: of what its callers say; `spelling`: how they spell."""
 
-    def __init__(self, file: LanguageFile, forms: Forms, grammar: str) -> None:
-        lists = file.words
+    def __init__(self, file: LanguageFile, forms: Forms, grammar: str, spelling: SpellingFile) -> None:
+        lists, self.spelling = file.words, Spelling(spelling, self._is_number)
         self.digits, self._fillers = frozenset(lists.digits.split()), frozenset(lists.fillers.split())
         self._file, self._forms, self._grammar = file, forms, grammar
         self._leads_on, self._last = frozenset(lists.leads_on.split()), frozenset(lists.last.split())
@@ -74,6 +76,7 @@ class SentenceWords:
         self.rules = (
             CompletenessRule("in the middle of a number", self._inside_a_number, -6.0),
             CompletenessRule("the last word leads on", self._leads, -6.0),
+            self.spelling.rule,
             *map(_rule, file.rules),
         )
         self.as_said = lru_cache(256)(self._as_said)
@@ -111,7 +114,8 @@ class SentenceWords:
 
     def _closed(self, words: Sequence[str]) -> bool:
         """Whether a sentence may well end with the last of these words."""
-        if words[-1] in self._last or self._is_complete(words) or self._closes(words):
+        closes = self._is_complete(words) or self._closes(words) or self.spelling.is_whole(words)
+        if words[-1] in self._last or closes:
             return True
         number = sum(1 for _ in takewhile(self._is_number, reversed(words)))
         at_seven = 0 < number < len(words) and words[-1 - number] in self._before_numbers
@@ -151,7 +155,8 @@ class SentenceWords:
 
     def _leads(self, words: list[str]) -> bool:
         """The last word wants another: "for ...", "my ...", "um ..."."""
-        return words[-1] in self._leads_on and not self._is_complete(words)
+        leads_on = words[-1] in self._leads_on and not self._is_complete(words)
+        return leads_on and not self.spelling.ends_in_letters(words)
 
 
 def _rule(rule: WordRule) -> CompletenessRule:
@@ -170,8 +175,8 @@ def _rule(rule: WordRule) -> CompletenessRule:
 class AnswersByFile:
     """Whether a few words answer what the agent has asked, by a language's file. `said`: as `as_said` returns it."""
 
-    def __init__(self, file: LanguageFile) -> None:
-        words, asks = file.answers, file.questions
+    def __init__(self, file: LanguageFile, spelling: Spelling) -> None:
+        words, asks, self._spelling = file.answers, file.questions, spelling
         value, beside = any_of(words.value), any_of((*words.before, *words.beside, *words.courtesy, *words.doubt))
         yes_no = any_of((*words.yes, *words.no))
         fillers, courtesy = any_of(tuple(file.words.fillers.split())), any_of((*words.courtesy, *words.doubt))
@@ -193,6 +198,8 @@ class AnswersByFile:
     def answers(self, said: str, asked: str) -> bool:
         """As `TurnWords.answers`."""
         asks, words = self._asks(last_question(asked)), said.split()
+        if asks == "spelled":
+            return self._spelling.answers(words, asked)
         if asks in ("", "digits") or not 0 < len(words) <= MOST_WORDS or self.asks_to_wait(said):
             return False
         if asks == "name":

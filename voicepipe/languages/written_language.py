@@ -5,7 +5,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from voicepipe.languages.tags import OTHER_NAMES, primary
+from voicepipe.languages.tags import primary
 
 
 class LikelyLanguage(NamedTuple):
@@ -37,7 +37,7 @@ def written_language(text: str, among: Sequence[str]) -> LikelyLanguage:
     know."""
     names: dict[str, str] = {}
     for tag in among:
-        names.setdefault(OTHER_NAMES.get(primary(tag), primary(tag)), tag)
+        names.setdefault(primary(tag), tag)
     odds = {names[name]: odds for name, odds in _identifier().rank(text.lower()) if name in names}
     return likeliest(odds) if len(odds) > 1 else LikelyLanguage()
 

@@ -33,8 +33,8 @@ export function handlers({ transcript, panel, onCaller, onProblem, languageOf })
       panel.pending = true;
     },
     "conversation.item.input_audio_transcription.delta": ({ item_id, delta }) => transcript.callerWords(item_id, delta),
-    "conversation.item.input_audio_transcription.completed": (event) =>
-      transcript.callerSaid(event.item_id, event.transcript),
+    "conversation.item.input_audio_transcription.completed": ({ item_id, transcript: words, languages }) =>
+      transcript.callerSaid(item_id, words, languages?.[0]?.code),
     "conversation.item.input_audio_transcription.failed": ({ item_id }) => transcript.callerSaid(item_id, ""),
     "conversation.item.added": ({ item }) => {
       const typed = item.role === "user" && item.content?.find((part) => part.type === "input_text");
@@ -42,6 +42,10 @@ export function handlers({ transcript, panel, onCaller, onProblem, languageOf })
     },
     "conversation.item.deleted": ({ item_id }) => transcript.remove(item_id),
     "conversation.item.retrieved": ({ item }) => showHeard(item),
+    "response.created": ({ response }) => {
+      const language = recordOf(response)?.language;
+      if (language) transcript.lang = language;
+    },
     "response.output_audio_transcript.delta": ({ item_id, delta }) => transcript.agentWords(item_id, delta),
     "response.output_text.delta": ({ item_id, delta }) => transcript.agentWords(item_id, delta),
     "response.output_item.done": ({ item }) => {
@@ -50,7 +54,6 @@ export function handlers({ transcript, panel, onCaller, onProblem, languageOf })
     },
     "response.done": ({ response }) => {
       const record = recordOf(response);
-      if (record?.language) transcript.lang = record.language;
       const cut = response.status === "cancelled" && response.status_details?.reason === "turn_detected";
       // A reply that is cut before a word of it was heard came while the caller had not finished, flagged or not.
       const reopened = Boolean(record?.reopened) || (cut && !response.output.some(spokenText));

@@ -40,11 +40,12 @@ export class Transcript {
     this.#follow();
   }
 
-  /** What was said for good; replaces the words that grew. */
-  callerSaid(itemId, text) {
+  /** What was said for good; replaces the words that grew. `lang`: in which language, where the server tells it. */
+  callerSaid(itemId, text, lang) {
     this.callerSpeaks(itemId);
     const item = this.#items.get(itemId);
     item.words.textContent = text;
+    if (lang) item.words.lang = lang;
     this.#close(item);
     if (!text) item.words.append(made("em", "", "no words understood"));
   }

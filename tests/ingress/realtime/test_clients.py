@@ -14,9 +14,11 @@ from voicepipe.conversation.events import (
     Item,
     ItemAdded,
     ItemDeleted,
+    LanguageChanged,
     SpeechStarted,
     SpeechStopped,
 )
+from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.realtime.clients import RealtimeClients
 from voicepipe.ingress.realtime.rights import Rights
 
@@ -110,3 +112,47 @@ async def test_of_an_agent_that_has_taken_over_who_holds_an_ek_key_sees_the_inst
     call.close()
     shown = [(await told(each))[-1]["session"]["instructions"] for each in (program, browser, late)]
     assert shown == ["You book for Ann.", "You book for {{customer}}.", "You book for {{customer}}."]
+
+
+def spoken_in(call: HostedCall, tag: str) -> None:
+    """The call's language is another."""
+    agent = Agent("desk", language=tag, languages=("en", "de"), voices={"en": "en-us", "de": "de"})
+    call.control.configure(msgspec.structs.replace(call.settings, agent=agent))
+    happen(call, (LanguageChanged(tag),))
+
+
+async def test_the_session_with_another_voice_is_shown_once_and_not_inside_a_response() -> None:
+    call, _ = hosted()
+    clients = RealtimeClients.of(call)
+    outbox = clients.join(lambda: None)
+    spoken_in(call, "de")
+    spoken_in(call, "de")
+    happen(call, reply := spoken(1))
+    happen(call, reply[:5])
+    spoken_in(call, "en")
+    happen(call, reply[5:])
+    happen(call, reply[:5])
+    spoken_in(call, "de")
+    spoken_in(call, "en")  # What changed it was taken back.
+    happen(call, reply[5:])
+    late = clients.join(lambda: None)
+    call.close()
+    kinds = {"session.updated", "response.created", "response.done"}
+    shown = [event for event in await told(outbox) if event["type"] in kinds]
+    assert [event["type"] for event in shown] == [
+        "session.updated", "response.created", "response.done",
+        "response.created", "response.done", "session.updated",
+        "response.created", "response.done",
+    ]  # fmt: skip
+    voices = [event["session"]["audio"]["output"]["voice"] for event in shown if "session" in event]
+    assert voices == ["de", "en-us"]
+    assert shown[1]["response"]["audio"]["output"]["voice"] == "de"
+    assert (await told(late))[0]["session"]["audio"]["output"]["voice"] == "en-us"
+
+
+async def test_a_language_with_the_same_voice_shows_no_session_again() -> None:
+    call, _ = hosted()
+    outbox = RealtimeClients.of(call).join(lambda: None)
+    spoken_in(call, "en")
+    call.close()
+    assert [event["type"] for event in await told(outbox)] == ["session.created"]

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 
 from tests.ingress.fake_pop import ANSWER, RECORD, WORDS, FakePop, serving, tone
 from voicepipe.audio import g711
+from voicepipe.conversation.events import Item, ItemAdded
 
 VALID: TypeAdapter[Any] = TypeAdapter(RealtimeServerEvent)
 SPEECH = tone(24_000 // 2, 24_000).tobytes()
@@ -244,3 +245,18 @@ async def test_transcription_off() -> None:
         await client.say()
         await client.until("response.done")
         assert not any("transcription" in kind for kind in client.types())
+
+
+@pytest.mark.parametrize(("languages", "codes"), [(("fr",), ["fr"]), ((), []), (None, None)])
+async def test_the_language_that_was_heard_is_where_the_convention_has_it(
+    languages: tuple[str, ...] | None, codes: list[str] | None
+) -> None:
+    """Validated by the SDK's own types, as all events of these tests are."""
+    pop = FakePop()
+    async with calling(pop) as client:
+        said = ItemAdded(Item("item_said", text="une table", audio_ms=900), None, spoken=True, languages=languages)
+        pop.calls[0].emit(said)
+        heard = await client.until("conversation.item.input_audio_transcription.completed")
+    shown = VALID.validate_python(heard).languages
+    assert (shown if shown is None else [language.code for language in shown]) == codes
+    assert ("languages" in heard) == (codes is not None)

@@ -11,21 +11,13 @@ from voicepipe.config import Config
 from voicepipe.config.engine_config import ENGLISH, POLYGLOT, WHISPER_POLYGLOT, WhisperConfig
 from voicepipe.engines.asr.nemotron import checkpoint
 from voicepipe.engines.weights import hub
-from voicepipe.languages.tags import OTHER_NAMES, primary
+from voicepipe.languages.tags import primary
 
 ENGLISH_ALONE = frozenset({"en"})
 WHISPER_WORDS_EN = 51_864
 """Words of the vocabulary of a Whisper that knows English alone: CTranslate2's `is_multilingual` goes by it."""
 TOKEN = re.compile(r"<\|([a-z]{2,3})\|>")
 """Stands for a language in Whisper's vocabulary."""
-SAME = OTHER_NAMES | {"cmn": "zh", "nn": "no", "jw": "jv"}
-"""Languages that one engine calls otherwise than another."""
-
-
-def base(tag: str) -> str:
-    """The language of a tag (BCP 47), without its country, and under one name."""
-    first = primary(tag.replace("_", "-"))
-    return SAME.get(first, first)
 
 
 def heard_languages(config: Config) -> frozenset[str] | None:
@@ -38,7 +30,7 @@ def heard_languages(config: Config) -> frozenset[str] | None:
                 return ENGLISH_ALONE
             model = checkpoint.read(config.nemotron)
             names = checkpoint.prompts(model) if model.many_languages else ENGLISH_ALONE
-            return frozenset(base(name) for name in names if name != checkpoint.AUTO)
+            return frozenset(primary(name) for name in names if name != checkpoint.AUTO)
     except (EngineError, ImportError):  # The model or its library is not here, or is broken: that is said elsewhere.
         pass
     return None
@@ -50,7 +42,7 @@ def unheard(agent: Agent, config: Config, heard: frozenset[str] | None) -> Itera
     asr = config.engines.asr
     model, other = (config.whisper.model, WHISPER_POLYGLOT) if asr == "whisper" else (config.nemotron.model, POLYGLOT)
     for tag in agent.spoken:
-        if heard is None or base(tag) in heard:
+        if heard is None or primary(tag) in heard:
             continue
         key = "language" if tag == agent.language else "languages"
         said = f"Agent {agent.name} is spoken to in {tag!r} ({key}); {asr}.model {model}"
@@ -69,7 +61,7 @@ def _of_whisper(config: WhisperConfig) -> frozenset[str]:
         raise
     if len(words) == WHISPER_WORDS_EN:
         return ENGLISH_ALONE
-    return frozenset(base(found[1]) for word in words if (found := TOKEN.fullmatch(word)))
+    return frozenset(primary(found[1]) for word in words if (found := TOKEN.fullmatch(word)))
 
 
 def _vocabulary(model: Path) -> list[str]:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from voicepipe.languages.tags import OTHER_NAMES, primary
+from voicepipe.languages.tags import primary
 from voicepipe.languages.written_language import LikelyLanguage, likeliest
 
-NAMED_OTHERWISE = OTHER_NAMES | {"jv": "jw"}
-"""Languages that Whisper calls something else than BCP 47 does."""
+NAMED_OTHERWISE = {"jv": "jw"}
+"""Languages that Whisper alone calls otherwise."""
 
 
 class PassageLanguage(NamedTuple):

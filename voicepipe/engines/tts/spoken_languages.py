@@ -8,9 +8,9 @@ from typing import Protocol
 from voicepipe.agent import Agent
 from voicepipe.base.errors import EngineError, EngineMissing
 from voicepipe.config import Config
-from voicepipe.engines.asr.heard_languages import base
 from voicepipe.engines.tts.espeak import EspeakTts
 from voicepipe.engines.weights import hub
+from voicepipe.languages.tags import primary
 
 KANA_ALONE = 'espeak-ng reads the kana of Japanese, and says "Chinese letter" for each kanji'
 
@@ -28,7 +28,7 @@ def spoken_by(voices: VoiceList, asked: str, tag: str) -> tuple[str, bool]:
     speaks that language. Of an engine that lists no voices that is taken for granted."""
     name = voices.voice_for(asked, tag)
     language = voices.voices().get(name.partition("+")[0])  # espeak-ng's may have a variant: "en-us+Annie"
-    return name, language is None or base(language) == base(tag)
+    return name, language is None or primary(language) == primary(tag)
 
 
 def spoken_in_part(name: str, config: Config) -> str:
@@ -45,7 +45,7 @@ def foreign_voice(agent: Agent, voices: VoiceList) -> str:
         return ""
     said = ", ".join(f"in {tag!r} by the voice {name!r}" for tag, name in wrong)
     others = sorted(
-        {name for tag, _ in wrong for name, language in voices.voices().items() if base(language) == base(tag)}
+        {name for tag, _ in wrong for name, language in voices.voices().items() if primary(language) == primary(tag)}
     )
     helps = f"there is {', '.join(others[:3])} (voice)" if others else "choose another engine (engines.tts)"
     return f"Agent {agent.name} speaks {said}, which speaks another language: {helps}"
@@ -82,7 +82,7 @@ class _Auto:
     def voice_for(self, asked: str, language: str = "") -> str:
         if asked in self._english.voices() or self._espeak.voice_for(asked) == asked:
             return asked
-        own = base(language) in ("", "en")
+        own = primary(language) in ("", "en")
         return self._english.voice_for("") if own else self._espeak.voice_for("", language)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from voicepipe.base.errors import CallFull
-from voicepipe.conversation.events import AgentChanged, CallEvent
+from voicepipe.conversation.events import AgentChanged, CallEvent, LanguageChanged, ReplyDone
 from voicepipe.ingress.hosted_call import HostedCall
 from voicepipe.ingress.loop_share import CallLoopShare
 from voicepipe.ingress.realtime import server_events as wire
@@ -124,10 +124,16 @@ class RealtimeClients:
             if self._control:
                 self._control.agent_changed(event.settings)
             return
+        if isinstance(event, LanguageChanged):
+            if self._control:
+                self._control.voice_changed()
+            return
         if not self._clients:
             return  # Nothing is made for nobody: the next client catches up.
         for out in self._translator(event):
             self._emit(out)
+        if isinstance(event, ReplyDone) and self._control:
+            self._control.show_voice()
 
     def on_audio(self, data: bytes, ms: float) -> None:
         if not self._clients:

@@ -6,7 +6,7 @@
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from voicepipe.ingress.realtime.items import AnyItem, ContentPart
 from voicepipe.ingress.realtime.session import Format, MaxTokens, Session
@@ -156,12 +156,21 @@ class Duration(Struct, kw_only=True):
     type: Literal["duration"] = "duration"
 
 
+class DetectedLanguage(Struct, kw_only=True):
+    """A language in which the caller has spoken."""
+
+    code: str
+    """BCP 47, as the agent names it."""
+
+
 class CallerTranscriptCompleted(ServerEvent, tag="conversation.item.input_audio_transcription.completed"):
     """`conversation.item.input_audio_transcription.completed`: all words of the caller's turn."""
 
     item_id: str
     transcript: str
     usage: Duration
+    languages: list[DetectedLanguage] | UnsetType = UNSET
+    """Empty: the recogniser is not sure enough. Not there: it does not tell."""
     content_index: int = 0
 
 

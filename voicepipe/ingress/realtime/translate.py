@@ -149,7 +149,10 @@ class Translator:
         out.insert(0, wire.InputCommitted(item_id=item.id, previous_item_id=previous))
         if self.session.audio.input.transcription is not None:
             usage = wire.Duration(seconds=(item.audio_ms or 0) / 1000)
-            out.append(wire.CallerTranscriptCompleted(item_id=item.id, transcript=item.text, usage=usage))
+            completed = wire.CallerTranscriptCompleted(item_id=item.id, transcript=item.text, usage=usage)
+            if event.languages is not None:
+                completed.languages = [wire.DetectedLanguage(code=tag) for tag in event.languages]
+            out.append(completed)
         return out
 
     def _item_truncated(self, event: ItemTruncated) -> Events:

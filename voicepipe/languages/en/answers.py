@@ -8,7 +8,7 @@ import re
 
 from voicepipe.languages.en import words as english
 from voicepipe.languages.en.as_said import as_said
-from voicepipe.languages.en.completeness import DIGITS, LEADS_ON, VERBS
+from voicepipe.languages.en.completeness import DIGITS, LEADS_ON, SPELLING, VERBS
 from voicepipe.languages.questions import QuestionPatterns, last_question
 
 MOST_WORDS = 8
@@ -127,6 +127,8 @@ def answers(text: str, asked: str) -> bool:
     dictate, as telephone numbers are."""
     question, said = last_question(asked), as_said(text)
     asks, words = ASKS.asks(question), said.split()
+    if asks == "spelled":
+        return SPELLING.answers(words, asked)
     if asks in ("", "digits") or not 0 < len(words) <= MOST_WORDS or WAIT.fullmatch(said):
         return False
     if asks == "name":

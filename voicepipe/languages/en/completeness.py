@@ -9,8 +9,9 @@ sentences, and none is certain. Weights are log-odds, set by hand on development
 import re
 from itertools import takewhile
 
-from voicepipe.languages.en.words import MONTHS, UNITS
+from voicepipe.languages.en.words import MONTHS, NUMBERS, UNITS
 from voicepipe.languages.language import CompletenessRule
+from voicepipe.languages.spelling import Spelling, spelling_file
 
 
 def _set(words: str) -> frozenset[str]:
@@ -88,6 +89,7 @@ COMPLETE_ENDS = frozenset(
 """Phrases that end a sentence although their last word seldom does."""
 
 NUMBER_OF = re.compile(r"\b(number|phone|mobile|cell|telephone|(?:call|reach|ring|text) (?:me|us)(?: at| on)?)\b")
+SPELLING = Spelling(spelling_file("en"), NUMBERS.__contains__)
 PHONE_DIGITS = 7
 """A phone number has at least so many."""
 
@@ -153,6 +155,7 @@ def _ordinal(word: str) -> bool:
 RULES = (
     CompletenessRule("in the middle of a number", inside_a_number, -6.0),
     CompletenessRule("the last word leads on", leads_on, -6.0),
+    SPELLING.rule,
     CompletenessRule("the question has no verb yet", lacks_a_verb, -4.0),
     CompletenessRule("the adjective has no noun yet", lacks_a_noun, -3.0),
     CompletenessRule("the verb has no object yet", lacks_an_object, -3.0),
