@@ -108,8 +108,6 @@ class LanguageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     words: WordLists
     complete: tuple[Pattern, ...] = ()
     """Patterns of ends of sentences, although their last word leads on, or they are few digits: "thank you"."""
-    closes: tuple[Pattern, ...] = ()
-    """Patterns of ends of sentences as `words.last` has words: one may well end there, if nothing speaks against it."""
     rules: tuple[WordRule, ...] = ()
     answers: AnswerWords
     questions: QuestionWords

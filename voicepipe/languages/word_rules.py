@@ -114,8 +114,7 @@ class SentenceWords:
 
     def _closed(self, words: Sequence[str]) -> bool:
         """Whether a sentence may well end with the last of these words."""
-        closes = self._is_complete(words) or self._closes(words) or self.spelling.is_whole(words)
-        if words[-1] in self._last or closes:
+        if words[-1] in self._last or self._is_complete(words) or self.spelling.is_whole(words):
             return True
         number = sum(1 for _ in takewhile(self._is_number, reversed(words)))
         at_seven = 0 < number < len(words) and words[-1 - number] in self._before_numbers
@@ -123,13 +122,6 @@ class SentenceWords:
 
     def _is_complete(self, words: Sequence[str]) -> bool:
         return bool(self._file.complete) and bool(self._complete.search(" ".join(words[-SENTENCE_WORDS:])))
-
-    def _closes(self, words: Sequence[str]) -> bool:
-        return bool(self._file.closes) and bool(self._closed_by.search(" ".join(words[-SENTENCE_WORDS:])))
-
-    @functools.cached_property
-    def _closed_by(self) -> "re.Pattern[str]":
-        return re.compile(rf"(?<![\w']){any_of(self._file.closes)}$")
 
     @functools.cached_property
     def _complete(self) -> "re.Pattern[str]":
