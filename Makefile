@@ -72,8 +72,9 @@ test-clients: venv system models $(CLIENTS)/.installed $(NODE_MODULES)/.installe
 test-engines: venv system models $(COQUI)/.installed  ## GPU engines but vLLM on this CPU; an environment of 7 GB
 	@$(BIN)/python -m pytest tests/gpu_engines --ignore-glob='*/test_vllm*' $(ARGS)
 
+test-vllm: PROCESSES = 2
 test-vllm: venv system models $(VLLM)/.installed  ## The real vLLM on this CPU; an environment of 3 GB
-	@$(ON_A_CPU) $(VLLM)/bin/python -m pytest -o faulthandler_timeout=1200 tests/gpu_engines/test_vllm*.py $(ARGS)
+	@$(ON_A_CPU) $(VLLM)/bin/python -m pytest --numprocesses $(PROCESSES) --dist loadfile -o faulthandler_timeout=1200 tests/gpu_engines/test_vllm*.py $(ARGS)
 
 # As root: containers are built from Debian's packages, without a daemon and without a base image from elsewhere.
 test-containers: venv system  ## The image and the compose file, built and called: 10 minutes, by hand (ARGS are pytest's)

@@ -1,7 +1,9 @@
 """Does a caller's turn end here, by the words alone? For each language of which a file is written.
 
-Each language has two sets of sentences and of their beginnings up to a pause, written by who did not know the rules.
-The rules were set with the first, and seen with the second once they stood.
+The sentences, and their beginnings up to a pause, were written by who did not know the rules. Those of "development"
+are among the ones that ends are learned from (`sentences.txt`), the held-out ones are not. Of German and French the
+first two sets that were held out were measured while the rules were worked on; the third for the first time once they
+stood.
 """
 
 import json
@@ -18,24 +20,27 @@ BY_FILE = sorted(tag for tag in LANGUAGES if (FOLDER / tag / "sentences.json").e
 LONG_MS, SHORT_MS = 800, 300
 AIM = 0.95, 0.9, 0.85
 """Share of the pairs that are in order; of the begun ones that are waited for; of the whole ones that are answered."""
-MISSED = {("de", "held_out"): (0.92, 0.86, 0.85), ("fr", "held_out"): (0.92, 0.84, 0.85)}
+MISSED = {
+    ("de", "held_out"): (0.95, 0.88, 0.85),
+    ("de", "second_held_out"): (0.95, 0.88, 0.85),
+    ("fr", "held_out"): (0.95, 0.86, 0.85),
+}
 """Where the aim is missed as yet: it must not become worse. Most of these begun ones could be whole sentences."""
 
 
-def sentences(tag: str, part: str) -> list[tuple[str, bool]]:
-    """(text, complete?)"""
-    known: dict[str, list[tuple[str, bool]]] = json.loads((FOLDER / tag / "sentences.json").read_text())
-    return known[part]
+def sentences(tag: str) -> dict[str, list[tuple[str, bool]]]:
+    """(text, complete?) by the set's name."""
+    return json.loads((FOLDER / tag / "sentences.json").read_text())  # type: ignore[no-any-return]
 
 
 def test_every_language_with_rules_has_sentences() -> None:
     assert {*BY_FILE, "en"} == set(LANGUAGES)
 
 
-@pytest.mark.parametrize(("tag", "part"), [*product(BY_FILE, ("development", "held_out"))])
+@pytest.mark.parametrize(("tag", "part"), [(tag, part) for tag in BY_FILE for part in sentences(tag)])
 def test_the_evidence_tells_whole_sentences_from_begun_ones(tag: str, part: str) -> None:
     end = Endpointer(EndpointConfig(), turn=language_of(tag).turn)
-    known = sentences(tag, part)
+    known = sentences(tag)[part]
     assert len(known) >= 200
     judged = [(end.log_odds(Evidence(text))[0], end.judge(Evidence(text)).required_ms, whole) for text, whole in known]
     wholes, begun = ([(odds, ms) for odds, ms, is_whole in judged if is_whole is kind] for kind in (True, False))

@@ -9,8 +9,9 @@ from latency_probes.clips import FOLDER
 from latency_probes.generate import read_sentences
 from latency_probes.guest_file import guests
 from voicepipe.config.agent_store import AgentStore
-from voicepipe.languages.caller_sentences import sentences
 from voicepipe.languages.en.callers import drawn, ordinary
+from voicepipe.languages.language_file import lines_of
+from voicepipe.languages.learned_ends import examples
 
 ROOT = Path(__file__).parents[2]
 SAID_BY_ALL = {"no", "excuse me"}
@@ -50,8 +51,6 @@ def test_what_guests_say_of_their_own_accord_is_worded_apart() -> None:
 
 
 def test_no_german_text_is_one_that_the_german_rules_were_made_with() -> None:
-    grammar = (ROOT / "voicepipe" / "languages" / "de" / "callers.jsgf").read_text()
-    looked_at = json.loads((ROOT / "tests" / "languages" / "de" / "sentences.json").read_text())["development"]
-    known = {plain(text) for text in sentences(grammar, ["äh"])} | {plain(text) for text, _ in looked_at}
+    known = {plain(text) for text, _ in examples(lines_of("de"))}
     said = read_sentences(FOLDER / "sentences_de.toml")
     assert not {plain(text) for sentence in said for text in (sentence.text, sentence.before) if text} & known

@@ -48,8 +48,8 @@ class WordRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """Why it is not over, in plain English: "the verb is missing"."""
     pattern: Pattern
     unless: str = ""
-    log_odds: Annotated[float, Meta(le=0.0, ge=-12.0)] = -4.0
-    """Added to the log-odds that the turn is over. -6: hardly ever; -3: seldom."""
+    log_odds: Annotated[float, Meta(le=0.0, ge=-12.0)] = -6.0
+    """Added to the log-odds that the turn is over. -9: hardly ever; -4.5: seldom."""
 
 
 class AnswerWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -103,8 +103,6 @@ class LanguageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """Found before the digits of a telephone number: "my number is"."""
     short_number_of: str = ""
     """Found before the digits of other numbers, which are often shorter: "my booking number", "ends in"."""
-    my_number_is: str
-    """A beginning of a sentence that tells a telephone number."""
     words: WordLists
     complete: tuple[Pattern, ...] = ()
     """Patterns of ends of sentences, although their last word leads on, or they are few digits: "thank you"."""
@@ -134,9 +132,9 @@ def _filled(value: Any, parts: Mapping[str, str]) -> Any:
     return {key: _filled(each, parts) for key, each in value.items()} if isinstance(value, dict) else value
 
 
-def grammar_of(tag: str) -> str:
-    """The grammar of what callers say, `callers.jsgf` in the language's folder."""
-    return resources.files(f"voicepipe.languages.{tag}").joinpath("callers.jsgf").read_text("utf-8")
+def lines_of(tag: str) -> list[str]:
+    """What its callers say, `sentences.txt` in the language's folder (`learned_ends.py`)."""
+    return resources.files(f"voicepipe.languages.{tag}").joinpath("sentences.txt").read_text("utf-8").splitlines()
 
 
 def any_of(patterns: tuple[str, ...]) -> str:

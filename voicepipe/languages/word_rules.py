@@ -4,22 +4,25 @@ English has rules of its own (`en/`), which know more of its grammar; these do f
 """
 
 import functools
-import itertools
 import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import takewhile
 
+from voicepipe.base import odds
 from voicepipe.base.words import plain
-from voicepipe.languages.caller_sentences import sentences
 from voicepipe.languages.language import CompletenessRule, Language, TurnWords
-from voicepipe.languages.language_file import LanguageFile, WordRule, any_of, grammar_of, read_file, whole_words
+from voicepipe.languages.language_file import LanguageFile, WordRule, any_of, lines_of, read_file, whole_words
+from voicepipe.languages.learned_ends import LearnedEnds
 from voicepipe.languages.questions import QuestionPatterns, last_question
-from voicepipe.languages.sentence_ends import SentenceEnds
 from voicepipe.languages.spelling import Spelling, SpellingFile, spelling_file
 from voicepipe.languages.spoken_pieces import pieces_by, together
 from voicepipe.languages.written_form import Forms
 
+OPEN, CLOSED, COMPLETE = -0.75, -0.25, 2.0
+"""Log-odds that a turn ends, to which those learned from callers' sentences are added: after words of which no rule
+knows anything; where one may end ("tomorrow", "at seven", a telephone number); and where one does ("thank you", a name
+that is spelled to its end)."""
 LONGEST = 2000
 """Characters. Nobody says more in a turn; a longer text stays as it is written."""
 DICTATED, SPOKEN = 3, 2
@@ -42,7 +45,7 @@ DIGITS_ALONE = re.compile(r"(?<![\w.,:/])(?:\d{2}(?! ?[^\W\d])|\d{3,})(?![\wÂ°%â
 def language_by_file(tag: str, forms: Forms) -> Language:
     """The language with the folder `tag`. Raises msgspec.ValidationError, re.error: its file is not right."""
     file = read_file(tag)
-    words = SentenceWords(file, forms, grammar_of(tag), spelling_file(tag))
+    words = SentenceWords(file, forms, lines_of(tag), spelling_file(tag))
     answers = AnswersByFile(file, words.spelling)
     turn = TurnWords(
         as_said=words.as_said,
@@ -60,12 +63,12 @@ def language_by_file(tag: str, forms: Forms) -> Language:
 
 
 class SentenceWords:
-    """Where sentences end, by a language's file. `grammar`: of what its callers say; `spelling`: how they spell."""
+    """Where sentences end, by a language's file. `lines`: of its `sentences.txt`; `spelling`: how its callers spell."""
 
-    def __init__(self, file: LanguageFile, forms: Forms, grammar: str, spelling: SpellingFile) -> None:
+    def __init__(self, file: LanguageFile, forms: Forms, lines: Sequence[str], spelling: SpellingFile) -> None:
         lists, self.spelling = file.words, Spelling(spelling, self._is_number)
         self.digits, self._fillers = frozenset(lists.digits.split()), frozenset(lists.fillers.split())
-        self._file, self._forms, self._grammar = file, forms, grammar
+        self._file, self._forms = file, forms
         self._leads_on, self._last = frozenset(lists.leads_on.split()), frozenset(lists.last.split())
         self._before_numbers = frozenset(lists.before_numbers.split())
         self._number, self._number_of = re.compile(lists.numbers), whole_words(file.number_of)
@@ -80,16 +83,22 @@ class SentenceWords:
             *map(_rule, file.rules),
         )
         self.as_said = lru_cache(256)(self._as_said)
-        self.counted = functools.cache(self._counted)
+        self.learned = functools.cache(lambda: LearnedEnds(lines))
 
     def ends(self, said: str) -> float:
         """The probability (0..1) that a turn ends after these words."""
-        return self.counted().probability(said)
+        words = said.split()
+        if not words:
+            return 0.0
+        against = sum(rule.log_odds for rule in self.rules if rule.holds(words))
+        # In what other sentences end says nothing of letters.
+        learned = 0.0 if self.spelling.ends_in_letters(words) else self.learned().log_odds(words)
+        return odds.probability((against or self._ends(words)) + learned)
 
     def warm(self) -> None:
-        """Makes what takes long the first time, a second or so: the counts of callers' sentences, the patterns, and the
+        """Makes what takes long the first time, a second or so: what callers' sentences teach, the patterns, and the
         forms with the libraries behind them."""
-        self.counted()
+        self.learned()
         for rule in self.rules:
             rule.holds([""])
         self._as_said("1 km", False)
@@ -102,23 +111,13 @@ class SentenceWords:
             spaced = DIGITS_ALONE.sub(lambda found: " ".join(found[0]), spaced)
         return plain(together(pieces_by(self._forms, spaced))) or plain(text)
 
-    def _counted(self) -> SentenceEnds:
-        """The counts of what callers say, and of telephone numbers: every digit after every other."""
-        lists = self._file.words
-        digits, fillers = lists.digits.split(), lists.fillers.split()
-        told = (
-            " ".join([self._file.my_number_is, *(digits[(first + step * i) % len(digits)] for i in range(9))])
-            for first, step in itertools.product(range(len(digits)), repeat=2)
-        )
-        return SentenceEnds([*told, *sentences(self._grammar, fillers)], self.rules, self._closed)
-
-    def _closed(self, words: Sequence[str]) -> bool:
-        """Whether a sentence may well end with the last of these words."""
-        if words[-1] in self._last or self._is_complete(words) or self.spelling.is_whole(words):
-            return True
+    def _ends(self, words: Sequence[str]) -> float:
+        """The log-odds that a turn ends with these words, against which nothing speaks."""
+        if self._is_complete(words) or self.spelling.is_whole(words):
+            return COMPLETE
         number = sum(1 for _ in takewhile(self._is_number, reversed(words)))
         at_seven = 0 < number < len(words) and words[-1 - number] in self._before_numbers
-        return at_seven or number >= LONG_NUMBER
+        return CLOSED if words[-1] in self._last or at_seven or number >= LONG_NUMBER else OPEN
 
     def _is_complete(self, words: Sequence[str]) -> bool:
         return bool(self._file.complete) and bool(self._complete.search(" ".join(words[-SENTENCE_WORDS:])))

@@ -13,11 +13,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from voicepipe.base import odds
 from voicepipe.base.punctuation import latin
 from voicepipe.base.ranges import Ms, Spread, Wait
 from voicepipe.languages.known import language_of
 from voicepipe.languages.language import CompletenessRule, TurnWords
-from voicepipe.turn import odds
 from voicepipe.turn.wait_times import Pauses, WaitTimes
 
 Eagerness = Literal["low", "medium", "high", "auto"]
@@ -204,13 +204,13 @@ class Endpointer:
         if not evidence.text:
             return EndpointVerdict(self._patient(self._waits.longest_ms), False, "no words")
         complete, against = self.log_odds(evidence)
-        wait_ms = self._patient(self._waits.ms(complete))
-        probability = odds.probability(complete)
-        if probability < SURE:
-            unclear = "the sentence may go on" if probability > UNFINISHED else "sentences seldom end here"
-            return EndpointVerdict(wait_ms, False, against or unclear)
         least_ms, reason = self._complete(evidence)
-        return EndpointVerdict(max(wait_ms, least_ms), True, reason)
+        wait_ms = max(least_ms, self._patient(self._waits.ms(complete)))
+        probability = odds.probability(complete)
+        if probability >= SURE:
+            return EndpointVerdict(wait_ms, True, reason)
+        unclear = "the sentence may go on" if probability > UNFINISHED else "sentences seldom end here"
+        return EndpointVerdict(wait_ms, False, against or unclear)
 
     def _patient(self, wait_ms: float) -> float:
         """`wait_ms` scaled by the client's eagerness. The shortest wait is the same for all."""

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from voicepipe.turn import odds
+from voicepipe.base import odds
 
 STEP_MS = 10
 """Waits are weighed in steps of so much."""

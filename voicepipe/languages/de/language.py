@@ -1,4 +1,4 @@
-"""German: its words are in `language.toml`, its callers' sentences in `callers.jsgf`."""
+"""German: its words are in `language.toml`, its callers' sentences in `sentences.txt`."""
 
 from voicepipe.languages.de.forms import FORMS
 from voicepipe.languages.word_rules import language_by_file

@@ -1,4 +1,4 @@
-"""French: its words are in `language.toml`, its callers' sentences in `callers.jsgf`."""
+"""French: its words are in `language.toml`, its callers' sentences in `sentences.txt`."""
 
 from voicepipe.languages.fr.forms import FORMS
 from voicepipe.languages.word_rules import language_by_file

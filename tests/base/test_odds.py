@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voicepipe.turn.odds import log_odds, probability
+from voicepipe.base.odds import log_odds, probability
 
 
 @pytest.mark.parametrize(("p", "expected"), [(0.5, 0.0), (0.9, math.log(9)), (0.2, -math.log(4))])
