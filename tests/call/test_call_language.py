@@ -125,3 +125,9 @@ async def test_fixed_phrases_are_made_ahead_in_each_language() -> None:
     assert {(sound[0], sound[1]) for sound in tts_cache._vital} >= {
         ("One moment.", "scripted"), (french.acknowledgement, "claire"),
     }  # fmt: skip
+
+
+async def test_a_cough_has_no_language() -> None:
+    """A recogniser tells one of what is no word, too."""
+    recording = await in_french(hears=[""], tells=["fr 0.9"])
+    assert not any(event.languages for _, event in recording.events if isinstance(event, ItemAdded))

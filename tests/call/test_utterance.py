@@ -14,6 +14,7 @@ from voicepipe.call.utterance import LONGEST, RecogniserWait, Utterance
 from voicepipe.config import LadderConfig
 from voicepipe.conversation.timing import TurnRecord
 from voicepipe.engines.base import Hypothesis
+from voicepipe.languages.written_language import LikelyLanguage
 from voicepipe.turn.endpoint import Evidence
 from voicepipe.turn.patience import Patience
 from voicepipe.turn.pitch import KEPT_HOPS
@@ -109,6 +110,7 @@ async def test_a_recogniser_that_hangs_is_given_up_by_what_it_mostly_takes(until
     utterance = Hung(FINAL).utterance
     utterance.waits, utterance.began, utterance.end = RecogniserWait(patience, LadderConfig(), clock), clock(), 2 * RATE
     utterance.take_partial(FINAL, until)
+    utterance.partial_spoken = LikelyLanguage("fr", 0.9)
     began = clock()
     with pytest.raises(EngineStalled) as stalled:
         await first(utterance)
@@ -120,6 +122,7 @@ async def test_a_recogniser_that_hangs_is_given_up_by_what_it_mostly_takes(until
         with pytest.raises(EngineStalled):
             await utterance.finish()
     assert clock() - began < 2 and utterance.text == stands_in, "a commit, or keys, do not wait for ever either"
+    assert utterance.spoken.tag == "fr", "as the words that stand in"
 
 
 @pytest.mark.virtual_time

@@ -39,8 +39,8 @@ def test_without_both_kinds_nothing_is_known(lines: list[str]) -> None:
 
 
 def test_both_kinds_count_alike_however_many_there_are() -> None:
-    few = LearnedEnds(["so | it is", *(f"word{number} it is" for number in range(50))])
-    assert few.log_odds(["so"]) < 0
+    begun, whole = [f"it is number{at} |" for at in range(20)], [f"it is number{at} please" for at in range(400)]
+    assert abs(LearnedEnds([*begun, *whole]).log_odds(["it"])) < 1, "and not the log-odds of 400 to 20"
 
 
 @pytest.mark.parametrize("tag", BY_FILE)

@@ -24,18 +24,20 @@ BROKEN_OFF = {
 GOES_ON = {
     "de": "M, M wie Martha, M Ü, Anton Berta Cäsar, Aachen Berlin Chemnitz, Mein Name ist Müller M Ü L, m doppel l, "
     "Ypsilon i l, M Ü L Bindestrich",
-    "en": "M, M as in mike, A as in apple, alpha bravo charlie, My name is Miller M I L, alpha B charlie, double l e",
+    "en": "M, M as in mike, A as in apple, alpha bravo charlie, My name is Miller M I L, alpha B charlie, double l e, "
+    "M U double",
     "es": "be de Barcelona, ge a erre, Antonio Barcelona Carmen, G A R C, Me llamo García ge a erre, doble ele u, "
     "uve doble e be",
-    "fr": "D U P, A comme Anatole, Anatole Berthe Célestin, Mon nom est Dupont D U P, L E accent aigu, p deux l e",
+    "fr": "D U P, A comme Anatole, Anatole Berthe Célestin, Mon nom est Dupont D U P, L E accent aigu, p deux l e, "
+    "D U double",
     "it": "B, R O S, A come Ancona, Ancona Bologna Como, erre o esse esse, Mi chiamo Rossi R O S, B di Bologna, "
-    "doppia vu a elle",
+    "doppia vu a elle, R S doppia",
 }
 WHOLE = {
     "de": "Mein Name ist Müller M Ü L L E R, müller m u e l l e r, Weiß W E I S S, Yılmaz Ypsilon I L M A Z, Müller "
     "M wie Martha Ü wie Übermut zwei l E wie Emil R wie Richard, Der Name ist Beck B E C K, "
     "Krause Kaufmann Richard Anton Ulrich Samuel Emil",
-    "en": "My name is Miller M I double L E R, Cohen C O H E N",
+    "en": "My name is Miller M I double L E R, Cohen C O H E N, My name is Maria M A R I A",
     "es": "Me llamo García ge a erre ce i a, Vega uve e ge a, Ruiz R U I Z, Quevedo cu u e uve e de o",
     "fr": "Mon nom est Dupont D U P O N T, Lefèvre L E F E accent grave V R E, Roy R O i grec",
     "it": "Mi chiamo Rossi R O S S I, Zucchi zeta u ci ci acca i, Rosa Roma Otranto Savona Ancona",

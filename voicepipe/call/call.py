@@ -194,9 +194,10 @@ class Call:
 
     def add_item(self, item: Item, previous_id: str | None) -> None:
         self._history.check_theirs(item)
-        if item.kind == "message" and item.role == "user":
-            self._turns.language.reads(item.text)
+        asked = self._history.said_last()
         self._turns.add(item, previous_id)
+        if item.kind == "message" and item.role == "user":
+            self._turns.language.reads(item.text, asked)
         self._turns.language.emit_change()
         self._speaking.discard()
 

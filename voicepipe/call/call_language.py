@@ -44,9 +44,9 @@ class CallLanguage:
         """What was heard was no turn."""
         self._speak(self._known.now)
 
-    def reads(self, text: str) -> None:
+    def reads(self, text: str, asked: str) -> None:
         """The caller has typed something."""
-        self._known = self._known.after(ToldUtterance(text, asked=self._asked()))
+        self._known = self._known.after(ToldUtterance(text, asked=asked))
         self._speak(self._known.now)
 
     def emit_change(self) -> None:
@@ -81,7 +81,7 @@ class CallLanguage:
 def heard_in(utterance: Utterance) -> tuple[str, ...] | None:
     """In which language an utterance was spoken, by the recogniser alone, as in `ItemAdded.languages`."""
     told = utterance.spoken
-    return ((told.tag,) if told.probability >= LIKELY else ()) if told.tag else None
+    return ((told.tag,) if told.probability >= LIKELY and utterance.text else ()) if told.tag else None
 
 
 def known_at_first(settings: CallSettings) -> SpokenLanguage:

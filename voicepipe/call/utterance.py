@@ -166,7 +166,9 @@ class Utterance:
 
     def stands_in(self, error: EngineError) -> str:
         """The words of the partial, if the recogniser failed to give the final ones in time and the partial seems to
-        hold all that was said; else "". The beginning of a sentence would be answered as if it were all."""
+        hold all that was said; else "". The beginning of a sentence would be answered as if it were all. Their language
+        is the partial's, too."""
+        self.spoken = self.partial_spoken
         late = isinstance(error, EngineStalled | EngineDead)
         return self.partial if late and self._covered >= self.end - COVERS else ""
 

@@ -108,7 +108,7 @@ def date_of(now: datetime, language: str) -> str:
     the language are unknown."""
     main = primary(language)
     moment = Arrow.fromdatetime(now)
-    for tag in (language.lower(), main):
+    for tag in (language.lower(), language.lower().partition("-")[0], main):
         try:
             return moment.format(_DATES.get(main, "dddd, D MMMM YYYY"), locale=tag)
         except ValueError:

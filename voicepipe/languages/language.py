@@ -67,11 +67,11 @@ class TurnWords:
     is_digit: Callable[[str], bool]
     """(word) -> it is said for one digit of a number that is dictated."""
     warm: Callable[[], object] = lambda: None
-    """Counts what `ends` needs, which takes some 0.3 s the first time."""
+    """Makes what `ends` needs, which takes up to a second the first time."""
     is_known: bool = True
     """Whether the language's words are known at all; otherwise the voice and the marks of sentences decide."""
-    is_weighed: bool = False
-    """Whether what words, voice and full stop count beside each other was measured on callers' sentences in it."""
+    has_own_weights: bool = False
+    """Whether it is measured for this language how much words, voice and full stop count beside each other."""
 
 
 @dataclass(frozen=True, slots=True)

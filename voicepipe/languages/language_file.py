@@ -48,8 +48,8 @@ class WordRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """Why it is not over, in plain English: "the verb is missing"."""
     pattern: Pattern
     unless: str = ""
-    log_odds: Annotated[float, Meta(le=0.0, ge=-12.0)] = -6.0
-    """Added to the log-odds that the turn is over. -9: hardly ever; -4.5: seldom."""
+    log_odds: Annotated[float, Meta(le=0.0, ge=-12.0)] = -4.0
+    """Added to the log-odds that the turn is over. -6: hardly ever; -3: seldom."""
 
 
 class AnswerWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -6,7 +6,7 @@ question, or where a closing word stands behind it. Any other may go on: nothing
 """
 
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
@@ -83,7 +83,9 @@ class Spelling:
         self.rule = CompletenessRule("a name is being spelled", self._goes_on, -3.0)
 
     def ends_in_letters(self, words: Sequence[str]) -> bool:
-        """Whether the last of these words is a letter that is spelled, and no "as in"."""
+        """Whether the last of these words is a letter that is spelled, or "double" behind one, and no "as in"."""
+        if self._wants_a_letter(words):
+            return True
         as_in = any(tuple(words[-len(each) :]) == each for each in self._as_in)
         return not as_in and self._is_spelled(self._row(words))
 
@@ -104,10 +106,16 @@ class Spelling:
         return end < len(words) or _spells(row, [*words[: row.before], *plain(asked).split()])
 
     def _goes_on(self, words: list[str]) -> bool:
+        if self._wants_a_letter(words):
+            return True
         row = self._row(words)
         before = words[row.before - 1] if row.before else ""
         ends = before in self._whole_behind or self._is_number(before) or _spells(row, words[: row.before])
         return self._is_spelled(row) and not ends
+
+    def _wants_a_letter(self, words: Sequence[str]) -> bool:
+        """Whether the last word is a "double" behind letters."""
+        return words[-1] in self._doubles and self._is_spelled(self._row(words[:-1]))
 
     def _is_spelled(self, row: SpelledRow) -> bool:
         alone = not row.before and len(row.letters) == 1 and row.shown >= LETTER
@@ -132,25 +140,26 @@ class Spelling:
         doubles = self._doubles_inside if inside else self._doubles
         times = 2 if words[at] in doubles and at + 1 < len(words) else 1
         first = at + times - 1
-        for letter, length in self._letter(words, first):
-            behind = first + length
-            for as_in in self._as_in:
-                named = behind + len(as_in)
-                if tuple(words[behind:named]) == as_in and named < len(words) and _begins(words[named], letter):
-                    vague = " ".join(words[first:behind]) in self._vague
-                    shown = NAMED_VAGUELY + WORD * (words[named] in self._alphabet) if vague else NAMED
-                    return letter * times, shown, named + 1 - at
-            shown = 0 if " ".join(words[first:behind]) in self._vague else LETTER
-            return letter * times, shown * times, behind - at
-        return (words[at][0], WORD, 1) if words[at] in self._alphabet else None
+        letter, length = self._letter(words, first)
+        if not length:
+            return (words[at][0], WORD, 1) if words[at] in self._alphabet else None
+        behind = first + length
+        vague = " ".join(words[first:behind]) in self._vague
+        for as_in in self._as_in:
+            named = behind + len(as_in)
+            if tuple(words[behind:named]) == as_in and named < len(words) and _begins(words[named], letter):
+                shown = NAMED_VAGUELY + WORD * (words[named] in self._alphabet) if vague else NAMED
+                return letter * times, shown, named + 1 - at
+        return letter * times, 0 if vague else LETTER * times, behind - at
 
-    def _letter(self, words: Sequence[str], at: int) -> Iterator[tuple[str, int]]:
-        """The letter whose name stands there, and the words of the name."""
-        for length in range(self._longest, 0, -1):
+    def _letter(self, words: Sequence[str], at: int) -> tuple[str, int]:
+        """The letter whose name stands there, and the words of the name; ("", 0): there is none."""
+        for length in range(min(self._longest, len(words) - at), 0, -1):
             if letter := self._letters.get(tuple(words[at : at + length])):
-                yield letter, length
+                return letter, length
         if len(words[at]) == 1 and words[at].isalpha() and _folded(words[at]).isascii():
-            yield words[at], 1  # Not of a script in which it is a word.
+            return words[at], 1  # Not of a script in which it is a word.
+        return "", 0
 
 
 def spelling_file(tag: str) -> SpellingFile:

@@ -23,6 +23,8 @@ OPEN, CLOSED, COMPLETE = -0.75, -0.25, 2.0
 """Log-odds that a turn ends, to which those learned from callers' sentences are added: after words of which no rule
 knows anything; where one may end ("tomorrow", "at seven", a telephone number); and where one does ("thank you", a name
 that is spelled to its end)."""
+GRAMMAR = 1.5
+"""Factor of the log-odds of a file's rules: what is learned from sentences must not outvote grammar."""
 LONGEST = 2000
 """Characters. Nobody says more in a turn; a longer text stays as it is written."""
 DICTATED, SPOKEN = 3, 2
@@ -160,7 +162,7 @@ def _rule(rule: WordRule) -> CompletenessRule:
         text = " ".join(words[-SENTENCE_WORDS:])
         return bool(pattern.search(text)) and not (unless and unless.search(text))
 
-    return CompletenessRule(rule.why, holds, rule.log_odds)
+    return CompletenessRule(rule.why, holds, GRAMMAR * rule.log_odds)
 
 
 class AnswersByFile:

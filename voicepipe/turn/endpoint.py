@@ -1,7 +1,7 @@
 """How long must the caller be silent before the turn is no longer theirs? It depends on what they said.
 
 Evidence is weighed in log-odds that the turn is complete: what the words say by the rules of their language
-(`languages/`: how often callers' sentences end after them, and grammar), whether the recogniser would write a full stop
+(`languages/`: what callers' sentences teach, and grammar), whether the recogniser would write a full stop
 behind them, whether the voice fell (`pitch.py`), and, where there is one, what a turn model that heard the voice says.
 How long to wait follows by degrees (`wait_times.py`): a pause after "my number is" is waited out, "what are your
 opening hours" is answered at once, and what may be either waits for a moment. Words that answer what the agent has
@@ -93,7 +93,7 @@ class Weights:
     offset: float
     """Added whatever the evidence is: what a silence of 60 ms says by itself."""
     words: float
-    """Factor of the log-odds that a turn ends after these words (`sentence_ends.py`, which knows grammar)."""
+    """Factor of the log-odds that a turn ends after these words (`TurnWords.ends`, which knows grammar)."""
     pitch: float
     voice: float = 0.0
     """Factor of the turn model's log-odds."""
@@ -115,7 +115,8 @@ silences of natural voices' development sentences and of people's prompts, as Wh
 ("Whisper tells how likely a full stop is", `README.md`)."""
 BY_PEOPLE = Weights(-2.6, 0.3, 1.0, 0.25, trails=0.0, full_stop=0.7, no_full_stop=0.5)
 """Weights where the recogniser says how likely a full stop is, for every language but English, with or without known
-words. Set with people's prompts in four languages, as Whisper base reads them (D148, `README.md`)."""
+words, and with or without a turn model: without one it was not measured. Set with people's prompts in four languages,
+as Whisper base reads them ("Other languages are weighed by people's prompts", `README.md`)."""
 UNREAD = Weights(-1.0, 0.0, 0.3, 0.6, trails=-3.0)
 """Weights for a language of whose words nothing is known, where there is no such recogniser: the voice decides."""
 ANSWERS, OPEN_ANSWER = 2.4, -3.0
@@ -139,7 +140,7 @@ def weights_of(evidence: Evidence, turn: TurnWords = ENGLISH) -> Weights:
         if not turn.is_known:
             return UNREAD
         return AS_READ if evidence.voice is None else AS_READ_AND_HEARD
-    if not turn.is_weighed:
+    if not turn.has_own_weights:
         return BY_PEOPLE
     return WITH_FULL_STOP if evidence.voice is None else WITH_FULL_STOP_AND_HEARD
 

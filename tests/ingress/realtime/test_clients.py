@@ -146,8 +146,25 @@ async def test_the_session_with_another_voice_is_shown_once_and_not_inside_a_res
     ]  # fmt: skip
     voices = [event["session"]["audio"]["output"]["voice"] for event in shown if "session" in event]
     assert voices == ["de", "en-us"]
-    assert shown[1]["response"]["audio"]["output"]["voice"] == "de"
+    spoke = [event["response"]["audio"]["output"]["voice"] for event in shown if "response" in event]
+    assert spoke == ["de", "de", "de", "de", "en-us", "en-us"], "a response has one voice"
     assert (await told(late))[0]["session"]["audio"]["output"]["voice"] == "en-us"
+
+
+async def test_a_voice_that_changed_while_nobody_listened_is_shown_to_who_comes() -> None:
+    call, _ = hosted()
+    clients = RealtimeClients.of(call)
+    gone = clients.join(lambda: None)
+    happen(call, (reply := spoken(1))[:5])
+    clients.leave(gone)
+    spoken_in(call, "de")
+    happen(call, reply[5:])
+    outbox = clients.join(lambda: None)
+    happen(call, spoken(1))
+    call.close()
+    sessions = [event for event in await told(outbox) if "session" in event]
+    assert [event["type"] for event in sessions] == ["session.created"]
+    assert sessions[0]["session"]["audio"]["output"]["voice"] == "de"
 
 
 async def test_a_language_with_the_same_voice_shows_no_session_again() -> None:

@@ -76,7 +76,7 @@ class _EspeakVoice(ctypes.Structure):
 
 
 DEFAULT = "gmw/en-US"
-OTHERWISE = {"en": "en-us", "no": "nb", "nn": "nb", "zh": "cmn"}
+OTHERWISE = {"en": "en-us", "no": "nb", "zh": "cmn"}
 """Languages that espeak-ng calls by a narrower name."""
 STALL_S = 10.0
 """A piece of up to 300 letters takes some 20 ms; one that takes so long hangs."""

@@ -105,23 +105,19 @@ class ClientControl:
 
     def _adopt(self, session: Session) -> None:
         self._translator.session = session
-        self._translator.voice = self._shown_voice = self._call.voice_for(session.audio.output.voice)
+        self._translator.voice = self._call.voice_for(session.audio.output.voice)
 
     def agent_changed(self, settings: CallSettings) -> None:
         """Another agent has taken the call over: clients see its session."""
         self._adopt(self._translator.session.of_agent(settings))
         self._emit(say.SessionUpdated(session=self._translator.shown))
 
-    def voice_changed(self) -> None:
-        """The call's language is another, and so may be the voice that speaks."""
-        self._translator.voice = self._call.voice_for(self._translator.session.audio.output.voice)
-        self.show_voice()
-
     def show_voice(self) -> None:
-        """Show clients the session with another voice, if it is another. Not inside a response, which has one voice for
-        them: then once it is done."""
-        if self._shown_voice != self._translator.voice and self._translator.response_id is None:
-            self._shown_voice = self._translator.voice
+        """Show clients the session with the voice that speaks, if it is another than before, as it may be in another
+        language. Not inside a response, which has one voice for them: then once it is done."""
+        voice = self._call.voice_for(self._translator.session.audio.output.voice)
+        if voice != self._translator.voice and self._translator.response_id is None:
+            self._translator.voice = voice
             self._emit(say.SessionUpdated(session=self._translator.shown))
 
     async def handle(self, raw: str | bytes, arrived: float, answer: Emit, rights: Rights) -> None:

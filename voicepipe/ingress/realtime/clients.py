@@ -88,6 +88,8 @@ class RealtimeClients:
             raise CallFull(f"{MOST_CLIENTS} clients are connected to this call; close one first.")
         if not self._clients:
             self._translator.catch_up(self.call.reply, self.call.sent_ms)
+            if self._control:
+                self._control.show_voice()  # It may have changed in a reply that nobody listened to.
         outbox = Outbox(self.call.limits.unread_bytes, on_full)
         shown = rights.shown(self._translator.shown, self.call.settings)
         outbox.put(self._numbered(wire.SessionCreated(session=shown)))
@@ -126,7 +128,7 @@ class RealtimeClients:
             return
         if isinstance(event, LanguageChanged):
             if self._control:
-                self._control.voice_changed()
+                self._control.show_voice()
             return
         if not self._clients:
             return  # Nothing is made for nobody: the next client catches up.

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from importlib import resources
 from itertools import takewhile
 
-from voicepipe.languages.caller_sentences import sentences
 from voicepipe.languages.en import words as english
-from voicepipe.languages.en.completeness import COMPLETE_ENDS, DIGITS, PHONE_DIGITS, RULES
+from voicepipe.languages.en.caller_sentences import sentences
+from voicepipe.languages.en.completeness import COMPLETE_ENDS, DIGITS, PHONE_DIGITS, RULES, SPELLING
+from voicepipe.languages.en.sentence_ends import SentenceEnds
 from voicepipe.languages.en.words import MONTHS, ORDINALS, UNITS, WEEKDAYS
-from voicepipe.languages.sentence_ends import SentenceEnds
 
 GRAMMAR = resources.files("voicepipe.languages.en").joinpath("callers.jsgf").read_text()
 FILLERS = ("um", "uh")
@@ -61,7 +61,11 @@ def callers_ends() -> SentenceEnds:
 
 def closed(words: Sequence[str]) -> bool:
     last = words[-1]
-    if last in LAST_WORDS or any(" ".join(words[-most:]) in COMPLETE_ENDS for most in (2, 3)):
+    if (
+        SPELLING.is_whole(words)
+        or last in LAST_WORDS
+        or any(" ".join(words[-most:]) in COMPLETE_ENDS for most in (2, 3))
+    ):
         return True
     number = sum(1 for _ in takewhile(IN_NUMBERS.__contains__, reversed(words)))
     at_seven = 0 < number < len(words) and words[-1 - number] in BEFORE_NUMBERS

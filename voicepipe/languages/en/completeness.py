@@ -107,6 +107,8 @@ def inside_a_number(words: list[str]) -> bool:
 
 def leads_on(words: list[str]) -> bool:
     """The last word wants another: "for ...", "my ...", "we are ...", "um ..."."""
+    if SPELLING.ends_in_letters(words):
+        return False  # "m a r i a"
     last, before = words[-1], words[-2] if len(words) > 1 else ""
     if last.endswith("'s") and last not in BE | QUESTION:
         return True  # "my wife's ..."

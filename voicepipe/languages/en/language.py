@@ -33,6 +33,6 @@ TURN = TurnWords(
     asks_to_wait=answers.asks_to_wait,
     is_digit=DIGITS.__contains__,
     warm=callers_ends,
-    is_weighed=True,
+    has_own_weights=True,
 )
 ENGLISH = Language("en", "English", FORMS, TURN, TEXTS)

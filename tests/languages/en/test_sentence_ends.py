@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from voicepipe.languages.en.as_said import as_said
 from voicepipe.languages.en.callers import callers_ends, closed
 from voicepipe.languages.en.completeness import RULES
-from voicepipe.languages.sentence_ends import SentenceEnds
+from voicepipe.languages.en.sentence_ends import SentenceEnds
 
 sentences = st.lists(st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=5).map(" ".join), min_size=1)
 

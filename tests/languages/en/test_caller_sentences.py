@@ -2,7 +2,7 @@
 
 import re
 
-from voicepipe.languages.caller_sentences import RULE, SYMBOL, sentences
+from voicepipe.languages.en.caller_sentences import RULE, SYMBOL, sentences
 from voicepipe.languages.en.callers import FILLERS, GRAMMAR, drawn, ordinary
 
 
