@@ -11,11 +11,12 @@ import pytest
 
 from tests.support.paths import ROOT
 
+SUITES = ("test", "test-system", "test-clients", "test-engines", "test-vllm")
 ONCE = "Failed once, passed the second time: "
 MAKE = f"""#!/bin/bash
 case "$1" in
-  test | test-system) exec {sys.executable} -m pytest -q -p no:xdist -p no:randomly "$1".py $(
-    [[ "$2" == *--last-failed* ]] && echo --last-failed --last-failed-no-failures none
+  {" | ".join(SUITES)}) exec {sys.executable} -m pytest -q -p no:xdist -p no:randomly "$1".py $(
+    [[ "$*" == *--last-failed* ]] && echo --last-failed --last-failed-no-failures none
   ) ;;
 esac
 """
@@ -52,34 +53,35 @@ def run(folder: Path, **suites: tuple[list[str], list[str]]) -> tuple[int, list[
     for name, script in (("make", MAKE), ("chrt", "#!/bin/bash\n")):
         (commands / name).write_text(script)
         (commands / name).chmod(0o755)
-    for name in ("test", "test-system"):
+    for name in SUITES:
         flaky, broken = suites.get(name.replace("-", "_"), ([], []))
         (folder / f"{name}.py").write_text(SUITE.format(flaky=flaky, broken=broken))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment |= {"PATH": f"{commands}:{os.environ['PATH']}"}
     ended = subprocess.run([folder / ".ci" / "run"], env=environment, capture_output=True, text=True, timeout=300)
-    *before, first, second = ended.stdout.splitlines()
+    lines = ended.stdout.splitlines()
+    before, closing = lines[: -len(SUITES)], lines[-len(SUITES) :]
     named = itertools.takewhile(lambda line: line.startswith(ONCE), reversed(before))
-    return ended.returncode, [line.removeprefix(ONCE) for line in named][::-1], [first, second]
+    return ended.returncode, [line.removeprefix(ONCE) for line in named][::-1], closing
 
 
 @pytest.mark.slow
 def test_what_failed_once_is_named_before_the_closing_lines(tmp_path: Path) -> None:
-    status, named, closing = run(tmp_path, test=(["one", "a - b [c]"], []), test_system=(["of the system"], []))
+    status, named, closing = run(tmp_path, test=(["one", "a - b [c]"], []), test_vllm=(["of vLLM"], []))
     assert status == 0
     assert named == [
         "test.py::test_stumbles[a - b [c]]",
         "test.py::test_stumbles[one]",
-        "test-system.py::test_stumbles[of the system]",
+        "test-vllm.py::test_stumbles[of vLLM]",
     ]
     assert all(" passed" in line and "failed" not in line for line in closing)
 
 
 @pytest.mark.slow
 def test_what_failed_twice_is_not_among_them(tmp_path: Path) -> None:
-    status, named, closing = run(tmp_path, test=(["one"], ["x/y"]), test_system=([], ["z"]))
+    status, named, closing = run(tmp_path, test=(["one"], ["x/y"]), test_clients=([], ["z"]))
     assert (status, named) == (1, ["test.py::test_stumbles[one]"])
-    assert all("1 failed" in line for line in closing)
+    assert ["1 failed" in line for line in closing] == [False, False, False, True, True], "what failed stands last"
 
 
 @pytest.mark.slow
