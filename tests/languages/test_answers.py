@@ -1,6 +1,7 @@
 """Whether a few words answer what the agent asked, in each language of which a file is written; the answers are in the
 languages' folders. English has rules of its own (`en/test_answers.py`)."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -130,5 +131,7 @@ def test_the_longest_texts_take_no_time(tag: str) -> None:
     words = [listed(answers.lone)[0], listed(answers.waits)[0], *(listed(each.said)[0] for each in answers.whole)]
     for word in words:
         for long in (f"{word} " * (1900 // len(word)), f"{word} " * 20_000):
+            began = time.process_time()
             assert not turn.answers(long, asked) and not turn.asks_to_wait(long)
             turn.ends(turn.as_said(long, False))
+            assert time.process_time() - began < 1, word
